@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ONECOPY_H
+#define ONECOPY_H
+
+/*
+ * onecopy: moving bytes between the processes of one node, once.
+ *
+ * Every function returns 0 (or a count where it says so) on success and
+ * -errno on failure; out-parameters are written only on success. Sizes and
+ * offsets are bytes. Unless a comment says otherwise a function may be called
+ * from any thread, and a node handle may be shared by threads.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ONECOPY_VERSION_MAJOR 0
+#define ONECOPY_VERSION_MINOR 1
+
+/* major << 16 | minor of the library that runs. */
+unsigned int oc_version(void);
+
+/* ---- node -------------------------------------------------------------- */
+
+typedef struct oc_node oc_node;
+
+/*
+ * How to join. Zero the struct, set size to sizeof(struct oc_node_attr).
+ *
+ * Either @fd is a connected AF_UNIX stream socket inherited from a common
+ * parent (rank 0 holds one end per peer in @peer_fds, the others one end in
+ * @fd), or @name is a rendezvous name: rank 0 listens on an abstract AF_UNIX
+ * address made from it, the others connect. Both ends must have one effective
+ * uid (SO_PEERCRED), else the join fails with -EPERM.
+ */
+struct oc_node_attr {
+	size_t size;
+	const char *name; /* rendezvous, at most 64 bytes; NULL: descriptors */
+	int fd; /* used by ranks > 0 when name is NULL */
+	const int *peer_fds; /* rank 0 when name is NULL: [nranks], [0] unused */
+	uint32_t rank; /* 0 .. nranks - 1, each used once */
+	uint32_t nranks; /* 1 .. 1024 */
+	uint32_t timeout_ms; /* for everyone to arrive; 0: 60,000 */
+	uint32_t flags; /* must be 0 */
+};
+
+/*
+ * Collective over the node's processes. The handle belongs to the caller until
+ * oc_node_leave(). -EINVAL bad attr, -EPERM another uid, -ETIMEDOUT a peer did
+ * not come, -EADDRINUSE the name is taken, -ENOMEM, or what the system said.
+ */
+int oc_node_join(const struct oc_node_attr *attr, oc_node **node);
+
+/* Not collective: peers that still use this rank's regions get -EPIPE or
+ * finish, never fault. Destroys this rank's regions. NULL is allowed. */
+void oc_node_leave(oc_node *node);
+
+uint32_t oc_node_rank(const oc_node *node);
+uint32_t oc_node_size(const oc_node *node);
+
+/* 1 alive, 0 gone or left, -EINVAL. */
+int oc_node_alive(const oc_node *node, uint32_t peer);
+
+/* Waits for every rank. -EPIPE when one died or left. One thread a process. */
+int oc_node_barrier(oc_node *node);
+
+/* ---- shared heap -------------------------------------------------------- */
+
+/* Memory every peer of the process reaches by a plain pointer. NULL when there
+ * is none (see oc_heap_why). Freed by oc_free from any thread of this process. */
+void *oc_alloc(size_t bytes);
+void oc_free(void *p);
+
+/* "" when the heap works, else one line that says why not. Static storage. */
+const char *oc_heap_why(void);
+
+/* ---- regions ------------------------------------------------------------ */
+
+#define OC_REGION_READ	    0x1u /* peers may get from it */
+#define OC_REGION_WRITE	    0x2u /* peers may put to it */
+#define OC_REGION_SINGLEUSE 0x4u /* gone after the first successful look-up */
+
+/* Unguessable name of a region, valid in every process of its node. Never 0. */
+typedef uint64_t oc_cookie;
+
+/*
+ * Declares memory of this process as a region: @iovcnt segments seen as one
+ * run of bytes. The memory stays the caller's and must stay mapped until
+ * oc_region_destroy(). -EINVAL bad flags, no segments (0 bytes in all is fine),
+ * overflow; -ENOSPC too many regions; -ENOMEM.
+ */
+int oc_region_create(oc_node *node, const struct iovec *iov, size_t iovcnt, uint32_t flags,
+		     oc_cookie *cookie);
+
+/* Owner only. Returns when no peer is inside a copy on it. -EINVAL unknown. */
+int oc_region_destroy(oc_node *node, oc_cookie cookie);
+
+/*
+ * Copies between local segments and a region (get: region to local), starting
+ * at @offset of the region, as many bytes as both sides have. Returns the
+ * bytes copied: 0 past the region's end. The data is there when the call
+ * returns. -EINVAL unknown cookie, -EACCES protection, -EPIPE the owner is
+ * gone, -EFAULT a local segment or the owner's memory is not mapped, -EOPNOTSUPP every
+ * mechanism that reaches the owner is forbidden.
+ */
+ssize_t oc_get(oc_node *node, oc_cookie src, uint64_t offset, const struct iovec *local,
+	       size_t iovcnt);
+ssize_t oc_put(oc_node *node, oc_cookie dst, uint64_t offset, const struct iovec *local,
+	       size_t iovcnt);
+
+/* Copies @len bytes between two regions, either of which may belong to
+ * anybody. Returns and errors as oc_get. Overlap within one region: -EINVAL. */
+ssize_t oc_copy(oc_node *node, oc_cookie dst, uint64_t dst_offset, oc_cookie src,
+		uint64_t src_offset, uint64_t len);
+
+/* ---- mechanisms --------------------------------------------------------- */
+
+#define OC_MECH_HEAP   0x1u
+#define OC_MECH_CMA    0x2u
+#define OC_MECH_STAGED 0x4u
+
+/* What was found for one peer, direction this process -> peer. */
+struct oc_mech_report {
+	uint32_t usable; /* OC_MECH_* bits: probed by a real copy, not forbidden */
+	uint32_t forbidden; /* by ONECOPY_MECH or oc_mech_allow */
+	char why[3][120]; /* per bit: "" or why it is not usable */
+};
+
+int oc_mech_query(const oc_node *node, uint32_t peer, struct oc_mech_report *report);
+
+/* Only the mechanisms in @mask may be used from now on by this process. The
+ * same as ONECOPY_MECH=heap,cma,staged. -EINVAL for 0 or unknown bits. */
+int oc_mech_allow(oc_node *node, uint32_t mask);
+
+/* Bytes and calls each mechanism has served in this process, since join. */
+struct oc_mech_stats {
+	uint64_t calls[3];
+	uint64_t bytes[3];
+	uint64_t demotions; /* run-time failures that moved on to the next one */
+};
+
+int oc_mech_stats(const oc_node *node, struct oc_mech_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_HEAP_H
+#define OC_HEAP_H
+
+/*
+ * The shared heap: one memfd arena a process, mapped MAP_SHARED at a fixed
+ * range for the life of the process, managed by mimalloc. Peers map the whole
+ * arena once, so an offset into it names memory for good.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Hot: read by every free() of the program. Written once, by oc_heap_init(). */
+struct oc_heap_range {
+	uintptr_t base;
+	size_t size; /* 0: no arena */
+};
+extern struct oc_heap_range oc_heap_range;
+
+/* True if all of [p, p + len) lies in this process's arena. */
+static inline bool oc_heap_contains(const void *p, size_t len)
+{
+	size_t off = (uintptr_t)p - oc_heap_range.base;
+
+	return off < oc_heap_range.size && len <= oc_heap_range.size - off;
+}
+
+/*
+ * Makes the arena. Idempotent and thread-safe. 0, or -errno with the reason in
+ * oc_heap_reason(): -EPERM forbidden by ONECOPY_HEAP=off, -ENOENT no usable
+ * libmimalloc, -ENOMEM address space (RLIMIT_AS), strict overcommit or memory
+ * refused, -EFBIG RLIMIT_FSIZE, -ENOSYS no memfd_create. After a failure every
+ * other call here returns NULL / does nothing.
+ */
+int oc_heap_init(void);
+const char *oc_heap_reason(void); /* why not; "" when usable. Static storage. */
+int oc_heap_fd(void); /* the arena's memfd, owned by the heap; -1 without */
+
+/* Any thread; memory may be freed by any thread. NULL when full: callers fall
+ * back to the C library. Never set errno on success. */
+void *oc_heap_alloc(size_t bytes);
+void *oc_heap_calloc(size_t bytes); /* zeroed */
+void *oc_heap_memalign(size_t align, size_t bytes); /* align: a power of two */
+void oc_heap_free(void *p); /* p from this heap, not NULL */
+size_t oc_heap_usable_size(const void *p);
+
+#endif
