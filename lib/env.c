@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "env.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <onecopy/onecopy.h>
+
+static struct oc_env env;
+static bool env_read;
+
+static bool is_off(const char *value)
+{
+	return value && (!strcmp(value, "off") || !strcmp(value, "0") || !strcmp(value, "no"));
+}
+
+static uint32_t parse_mech(const char *list)
+{
+	static const struct {
+		const char *name;
+		uint32_t bit;
+	} names[] = {
+		{ "heap", OC_MECH_HEAP },
+		{ "cma", OC_MECH_CMA },
+		{ "staged", OC_MECH_STAGED },
+	};
+	uint32_t mask = 0;
+
+	while (*list) {
+		size_t len = strcspn(list, ", ");
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (strlen(names[i].name) == len && !strncmp(names[i].name, list, len))
+				mask |= names[i].bit;
+		list += len;
+		list += strspn(list, ", ");
+	}
+	return mask;
+}
+
+const struct oc_env *oc_env(void)
+{
+	const char *value;
+
+	/* Racing readers compute the same values: harmless. */
+	if (__atomic_load_n(&env_read, __ATOMIC_ACQUIRE))
+		return &env;
+	env.off = is_off(getenv("ONECOPY"));
+	env.heap_off = env.off || is_off(getenv("ONECOPY_HEAP"));
+	value = getenv("ONECOPY_VERBOSE");
+	env.verbose = value && *value && !is_off(value);
+	value = getenv("ONECOPY_MECH");
+	env.mech = value && *value ? parse_mech(value) :
+				     OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED;
+	value = getenv("ONECOPY_MIN");
+	env.min = value ? strtoull(value, NULL, 0) : 0;
+	env.stats = getenv("ONECOPY_STATS");
+	__atomic_store_n(&env_read, true, __ATOMIC_RELEASE);
+	return &env;
+}
+
+void oc_note(const char *fmt, ...)
+{
+	char line[512] = "onecopy: ";
+	size_t used = strlen(line);
+	va_list args;
+	int len;
+
+	if (!oc_env()->verbose)
+		return;
+	va_start(args, fmt);
+	len = vsnprintf(line + used, sizeof(line) - used - 1, fmt, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	used += (size_t)len;
+	if (used > sizeof(line) - 2)
+		used = sizeof(line) - 2;
+	line[used++] = '\n';
+	if (write(STDERR_FILENO, line, used) < 0)
+		return; /* nowhere to say it */
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_ENV_H
+#define OC_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The ONECOPY_* variables, read once. docs/design.md has the table. */
+struct oc_env {
+	bool off;
+	bool heap_off;
+	bool verbose;
+	uint32_t mech; /* OC_MECH_* allowed */
+	size_t min; /* 0: per-collective defaults */
+	const char *stats; /* path or NULL; points into the environment */
+};
+
+/* Any thread; never NULL. Does not allocate: malloc() may call it. */
+const struct oc_env *oc_env(void);
+
+/* One line on stderr, "onecopy: ...", when ONECOPY_VERBOSE is set. Does not
+ * allocate. */
+void oc_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
