@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * collbench: times MPI collectives over buffers that are used the way programs
+ * use them: written by their owner, then communicated once.
+ *
+ * A rank's buffers are slots of two large malloc()ed arenas. One pass prepares
+ * every slot (send buffers written anew, receive buffers spoiled), synchronises,
+ * and times a loop of calls, each on the next slot. Preparing is outside the
+ * timed window; the first and the last pass of a cell are verified word by word.
+ *
+ * Off-cache, the slots of all ranks together are FACTOR times the node's last
+ * level caches, and every slot is prepared in the order of use, so a slot was
+ * last touched that many bytes ago: even under random replacement only
+ * exp(-FACTOR) = 2 % of it survives, against 13 % for the customary factor 2.
+ * Warm, the slots of all ranks fit into WARM_BYTES and stay in the caches.
+ *
+ * The time of a call is that of the loop, divided, and the largest over the
+ * ranks (IMB's way). It lets a rank run ahead of its peers where the operation
+ * allows it, as programs do, and a call that makes everybody wait pays for it
+ * here. The other way, --timing=call, starts each call with a barrier and
+ * averages the slowest rank's time; how unevenly ranks leave a barrier (0.2 to
+ * 1 us) is then part of the time, which blurs calls of a few us: at 16 KiB
+ * prefer the loop.
+ */
+#include "collective.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FACTOR	   4
+#define WARM_BYTES (256u << 10)
+#define LINE	   64
+#define PAGE	   4096
+#define MAX_SLOTS  16384
+#define MAX_WARM   64	/* slots */
+#define MAX_CALLS  8192 /* calls of a pass */
+#define MAX_LIST   64
+
+struct options {
+	const struct collective *ops[MAX_LIST];
+	size_t nops;
+	size_t sizes[MAX_LIST];
+	size_t nsizes;
+	size_t cache;	/* bytes of last level cache on the node */
+	double seconds; /* of one repetition, preparing included */
+	int reps;
+	bool warm;
+	bool per_call;
+};
+
+struct cell {
+	const struct collective *op;
+	struct call call; /* of slot 0 */
+	size_t slots;
+	size_t send_stride, recv_stride; /* words of this rank between slots */
+};
+
+struct arena {
+	void *block;
+	uint32_t *words;
+};
+
+static int rank, nranks;
+
+static void die(const char *what, const char *detail)
+{
+	if (rank == 0)
+		fprintf(stderr, "collbench: %s%s%s\n", what, detail ? ": " : "",
+			detail ? detail : "");
+	MPI_Finalize();
+	exit(2);
+}
+
+static size_t round_up(size_t value, size_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/* 64, 16K, 4M, 1G */
+static size_t parse_bytes(const char *text)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*end == 'K' || *end == 'k')
+		value <<= 10;
+	else if (*end == 'M' || *end == 'm')
+		value <<= 20;
+	else if (*end == 'G' || *end == 'g')
+		value <<= 30;
+	if (end == text || (*end && end[1]) || (*end && !strchr("KkMmGg", *end)) || errno)
+		die("not a size", text);
+	return value;
+}
+
+static void parse_ops(struct options *opt, char *list)
+{
+	opt->nops = 0;
+	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		if (opt->nops == MAX_LIST)
+			die("too many collectives", NULL);
+		opt->ops[opt->nops] = collective_find(name);
+		if (!opt->ops[opt->nops++])
+			die("no such collective", name);
+	}
+}
+
+static void parse_sizes(struct options *opt, char *list)
+{
+	opt->nsizes = 0;
+	for (char *text = strtok(list, ","); text; text = strtok(NULL, ",")) {
+		if (opt->nsizes == MAX_LIST)
+			die("too many sizes", NULL);
+		opt->sizes[opt->nsizes] = parse_bytes(text);
+		if (opt->sizes[opt->nsizes] == 0 || opt->sizes[opt->nsizes] % WORD)
+			die("sizes are multiples of 4 bytes", text);
+		opt->nsizes++;
+	}
+}
+
+static size_t default_cache(void)
+{
+	long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+
+	return bytes > 0 ? (size_t)bytes : 32u << 20;
+}
+
+static void usage(void)
+{
+	die("usage: collbench [--collectives=LIST] [--sizes=LIST] [--warm] [--reps=N]\n"
+	    "       [--seconds=S] [--cache=BYTES] [--timing=loop|call]",
+	    NULL);
+}
+
+static void parse_options(struct options *opt, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"collectives", required_argument, NULL, 'c'},
+		{"sizes", required_argument, NULL, 's'},
+		{"warm", no_argument, NULL, 'w'},
+		{"reps", required_argument, NULL, 'r'},
+		{"seconds", required_argument, NULL, 't'},
+		{"cache", required_argument, NULL, 'l'},
+		{"timing", required_argument, NULL, 'm'},
+		{NULL, 0, NULL, 0},
+	};
+	char sizes[] = "16K,64K,256K,1M,4M";
+	int c;
+
+	*opt = (struct options){.cache = default_cache(), .seconds = 0.1, .reps = 1};
+	for (size_t i = 0; collective_at(i); i++)
+		opt->ops[opt->nops++] = collective_at(i);
+	parse_sizes(opt, sizes);
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			parse_ops(opt, optarg);
+			break;
+		case 's':
+			parse_sizes(opt, optarg);
+			break;
+		case 'w':
+			opt->warm = true;
+			break;
+		case 'r':
+			opt->reps = atoi(optarg);
+			break;
+		case 't':
+			opt->seconds = atof(optarg);
+			break;
+		case 'l':
+			opt->cache = parse_bytes(optarg);
+			break;
+		case 'm':
+			opt->per_call = !strcmp(optarg, "call");
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind < argc || opt->reps < 1 || opt->seconds <= 0 || opt->nops == 0 ||
+	    opt->nsizes == 0)
+		usage();
+}
+
+/* ---- slots -------------------------------------------------------------- */
+
+static size_t working_set(const struct options *opt)
+{
+	size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+	size_t wanted = opt->cache * FACTOR;
+
+	if (opt->warm)
+		return WARM_BYTES;
+	return wanted < memory / 4 ? wanted : memory / 4;
+}
+
+static size_t stride_words(size_t words, size_t least)
+{
+	size_t bytes = round_up(words * WORD, LINE);
+
+	return words == 0 ? 0 : (bytes > least ? bytes : least) / WORD;
+}
+
+/* The same number of slots on every rank, so every rank counts all buffers. */
+static void plan_cell(const struct options *opt, const struct collective *op, size_t bytes,
+		      int *shares, struct cell *cell)
+{
+	size_t words = bytes / WORD;
+	size_t total = 0, buffers = 0, slots, least;
+
+	for (int r = 0; r < nranks; r++)
+		shares[r] = (int)(words / (size_t)nranks) +
+			    ((size_t)r < words % (size_t)nranks ? 1 : 0);
+	*cell = (struct cell){
+		.op = op,
+		.call =
+			{
+				.words = words,
+				.rank = rank,
+				.nranks = nranks,
+				.shares = shares,
+			},
+	};
+	for (int r = 0; r < nranks; r++) {
+		size_t send = collective_send_words(op, &cell->call, r);
+		size_t recv = collective_recv_words(op, &cell->call, r);
+
+		total += (stride_words(send, 0) + stride_words(recv, 0)) * WORD;
+		buffers += (send > 0) + (recv > 0);
+	}
+	if (total == 0) {
+		cell->slots = 1;
+		return;
+	}
+	slots = working_set(opt) / total + (opt->warm ? 0 : 1);
+	if (slots > (opt->warm ? MAX_WARM : MAX_SLOTS))
+		slots = opt->warm ? MAX_WARM : MAX_SLOTS;
+	if (slots < (opt->warm ? 1 : 2))
+		slots = opt->warm ? 1 : 2;
+	/* Few slots of small messages: spread them over the whole set. */
+	least = opt->warm ? 0 : round_up(working_set(opt) / slots / buffers, LINE);
+	cell->slots = slots;
+	cell->send_stride = stride_words(collective_send_words(op, &cell->call, rank), least);
+	cell->recv_stride = stride_words(collective_recv_words(op, &cell->call, rank), least);
+}
+
+static void arena_init(struct arena *arena, size_t words)
+{
+	uintptr_t start;
+
+	arena->block = malloc(words * WORD + PAGE);
+	if (!arena->block) {
+		fprintf(stderr, "collbench: rank %d: no memory for %zu bytes\n", rank,
+			words * WORD);
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	start = round_up((uintptr_t)arena->block, PAGE);
+	arena->words = (uint32_t *)start;
+	memset(arena->words, 1, words * WORD);
+}
+
+static void arena_deinit(struct arena *arena)
+{
+	free(arena->block);
+}
+
+static struct call slot_call(const struct cell *cell, size_t i)
+{
+	size_t slot = i % cell->slots;
+	struct call call = cell->call;
+
+	call.send += slot * cell->send_stride;
+	call.recv += slot * cell->recv_stride;
+	return call;
+}
+
+static void prepare(const struct cell *cell, uint32_t stamp)
+{
+	for (size_t i = 0; i < cell->slots; i++) {
+		struct call call = slot_call(cell, i);
+
+		collective_prepare(cell->op, &call, stamp + (uint32_t)i);
+	}
+}
+
+static size_t count_errors(const struct cell *cell, size_t calls, uint32_t stamp)
+{
+	unsigned long mine = 0, all = 0;
+
+	for (size_t i = 0; i < cell->slots && i < calls; i++) {
+		struct call call = slot_call(cell, i);
+
+		mine += collective_errors(cell->op, &call, stamp + (uint32_t)i);
+	}
+	MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+	return all;
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+static double slowest(double seconds)
+{
+	double most;
+
+	MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	return most;
+}
+
+static double time_loop(const struct cell *cell, size_t calls)
+{
+	void (*run)(const struct call *call) = cell->op->run;
+	double start;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	start = MPI_Wtime();
+	for (size_t i = 0; i < calls; i++) {
+		struct call call = slot_call(cell, i);
+
+		run(&call);
+	}
+	return MPI_Wtime() - start;
+}
+
+/* Sum over the calls of the slowest rank's time, on every rank. */
+static double time_calls(const struct cell *cell, size_t calls)
+{
+	static double times[MAX_SLOTS], most[MAX_SLOTS];
+	double sum = 0;
+
+	for (size_t i = 0; i < calls; i++) {
+		struct call call = slot_call(cell, i);
+		double start;
+
+		MPI_Barrier(MPI_COMM_WORLD);
+		start = MPI_Wtime();
+		cell->op->run(&call);
+		times[i] = MPI_Wtime() - start;
+	}
+	MPI_Allreduce(times, most, (int)calls, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	for (size_t i = 0; i < calls; i++)
+		sum += most[i];
+	return sum;
+}
+
+static double time_pass(const struct options *opt, const struct cell *cell, size_t calls)
+{
+	return opt->per_call ? time_calls(cell, calls) : time_loop(cell, calls);
+}
+
+/* Calls of a pass: all slots once when the time allows, warm ones many times. */
+static size_t choose_calls(const struct options *opt, const struct cell *cell)
+{
+	size_t most = opt->warm || cell->op->origin == FROM_NOBODY ? MAX_CALLS : cell->slots;
+	size_t few = cell->slots < 2 ? cell->slots : 2;
+	double seconds;
+
+	/* First touches and connections, then the estimate. */
+	prepare(cell, 0);
+	slowest(time_loop(cell, few));
+	seconds = slowest(time_loop(cell, few)) / (double)few;
+	if (seconds * (double)most > opt->seconds)
+		most = (size_t)(opt->seconds / seconds);
+	return most > 0 ? most : 1;
+}
+
+static size_t run_cell(const struct options *opt, const struct cell *cell)
+{
+	size_t calls = choose_calls(opt, cell), errors, passes;
+	uint32_t stamp = 1;
+	double start = MPI_Wtime();
+
+	prepare(cell, stamp);
+	time_pass(opt, cell, calls);
+	passes = (size_t)(opt->seconds / slowest(MPI_Wtime() - start));
+	if (passes < 1)
+		passes = 1;
+	errors = count_errors(cell, calls, stamp);
+	for (int rep = 0; rep < opt->reps; rep++) {
+		double total = 0;
+		int messages = cell->op->pair ? 2 : 1;
+
+		for (size_t pass = 0; pass < passes; pass++) {
+			stamp += (uint32_t)cell->slots;
+			prepare(cell, stamp);
+			total += time_pass(opt, cell, calls);
+		}
+		total = slowest(total);
+		if (rep == opt->reps - 1)
+			errors += count_errors(cell, calls, stamp);
+		if (rank == 0)
+			printf("%s,%zu,%d,%s,%d,%zu,%.4f,%zu\n", cell->op->name,
+			       cell->call.words * WORD, nranks, opt->warm ? "warm" : "off-cache",
+			       rep, calls * passes,
+			       total * 1e6 / (double)(calls * passes * (size_t)messages), errors);
+	}
+	if (rank == 0)
+		fflush(stdout);
+	return errors;
+}
+
+int main(int argc, char **argv)
+{
+	struct arena send, recv;
+	size_t send_words = 0, recv_words = 0, errors = 0;
+	struct options opt;
+	int *shares;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+	parse_options(&opt, argc, argv);
+	shares = calloc((size_t)nranks, sizeof(*shares));
+	if (!shares)
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	for (size_t i = 0; i < opt.nops * opt.nsizes; i++) {
+		struct cell cell;
+
+		plan_cell(&opt, opt.ops[i / opt.nsizes], opt.sizes[i % opt.nsizes], shares, &cell);
+		if (cell.slots * cell.send_stride > send_words)
+			send_words = cell.slots * cell.send_stride;
+		if (cell.slots * cell.recv_stride > recv_words)
+			recv_words = cell.slots * cell.recv_stride;
+	}
+	arena_init(&send, send_words);
+	arena_init(&recv, recv_words);
+	if (rank == 0)
+		printf("collective,bytes,ranks,mode,repetition,calls,usec,errors\n");
+	for (size_t i = 0; i < opt.nops * opt.nsizes; i++) {
+		const struct collective *op = opt.ops[i / opt.nsizes];
+		struct cell cell;
+
+		if (op->pair && nranks < 2)
+			continue;
+		if (op->origin == FROM_NOBODY && i % opt.nsizes)
+			continue; /* no bytes: once is enough */
+		plan_cell(&opt, op, op->origin == FROM_NOBODY ? 0 : opt.sizes[i % opt.nsizes],
+			  shares, &cell);
+		cell.call.send = send.words;
+		cell.call.recv = recv.words;
+		errors += run_cell(&opt, &cell);
+	}
+	arena_deinit(&send);
+	arena_deinit(&recv);
+	free(shares);
+	if (errors && rank == 0)
+		fprintf(stderr, "collbench: %zu words were wrong\n", errors);
+	MPI_Finalize();
+	return errors ? 1 : 0;
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "collective.h"
+
+#include <string.h>
+
+#define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
+
+static void run_barrier(const struct call *call)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void run_bcast(const struct call *call)
+{
+	MPI_Bcast(call->rank == call->root ? call->send : call->recv, (int)call->words,
+		  MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+}
+
+static void run_scatter(const struct call *call)
+{
+	MPI_Scatter(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
+		    MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+}
+
+static void run_gather(const struct call *call)
+{
+	MPI_Gather(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
+		   MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+}
+
+static void run_allgather(const struct call *call)
+{
+	MPI_Allgather(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
+		      MPI_UINT32_T, MPI_COMM_WORLD);
+}
+
+static void run_alltoall(const struct call *call)
+{
+	MPI_Alltoall(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
+		     MPI_UINT32_T, MPI_COMM_WORLD);
+}
+
+static void run_reduce(const struct call *call)
+{
+	MPI_Reduce(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM, call->root,
+		   MPI_COMM_WORLD);
+}
+
+static void run_allreduce(const struct call *call)
+{
+	MPI_Allreduce(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void run_reduce_scatter(const struct call *call)
+{
+	MPI_Reduce_scatter(call->send, call->recv, call->shares, MPI_FLOAT, MPI_SUM,
+			   MPI_COMM_WORLD);
+}
+
+static void run_pingpong(const struct call *call)
+{
+	if (call->rank == 0) {
+		MPI_Send(call->send, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD);
+		MPI_Recv(call->recv, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	} else if (call->rank == 1) {
+		MPI_Recv(call->recv, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		MPI_Send(call->send, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD);
+	}
+}
+
+static const struct collective table[] = {
+	{
+		.name = "bcast",
+		.send_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_ROOT,
+		.run = run_bcast,
+	},
+	{
+		.name = "scatter",
+		.send_root = AMOUNT_EACH,
+		.recv_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_ROOT,
+		.mine = true,
+		.run = run_scatter,
+	},
+	{
+		.name = "gather",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_EACH,
+		.origin = FROM_EACH,
+		.run = run_gather,
+	},
+	{
+		.name = "allgather",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_EACH,
+		.recv_other = AMOUNT_EACH,
+		.origin = FROM_EACH,
+		.run = run_allgather,
+	},
+	{
+		.name = "alltoall",
+		.send_root = AMOUNT_EACH,
+		.send_other = AMOUNT_EACH,
+		.recv_root = AMOUNT_EACH,
+		.recv_other = AMOUNT_EACH,
+		.origin = FROM_EACH,
+		.mine = true,
+		.run = run_alltoall,
+	},
+	{
+		.name = "reduce",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_ONE,
+		.origin = FROM_SUM,
+		.run = run_reduce,
+	},
+	{
+		.name = "allreduce",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_SUM,
+		.run = run_allreduce,
+	},
+	{
+		.name = "reduce_scatter",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_SHARE,
+		.recv_other = AMOUNT_SHARE,
+		.origin = FROM_SUM,
+		.mine = true,
+		.run = run_reduce_scatter,
+	},
+	{
+		.name = "barrier",
+		.run = run_barrier,
+	},
+	{
+		.name = "pingpong",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_PARTNER,
+		.pair = true,
+		.run = run_pingpong,
+	},
+};
+
+const struct collective *collective_at(size_t i)
+{
+	return i < sizeof(table) / sizeof(table[0]) ? &table[i] : NULL;
+}
+
+const struct collective *collective_find(const char *name)
+{
+	const struct collective *op;
+
+	for (size_t i = 0; (op = collective_at(i)); i++)
+		if (!strcmp(op->name, name))
+			return op;
+	return NULL;
+}
+
+static size_t amount_words(enum amount amount, const struct call *call, int rank)
+{
+	switch (amount) {
+	case AMOUNT_ONE:
+		return call->words;
+	case AMOUNT_EACH:
+		return call->words * (size_t)call->nranks;
+	case AMOUNT_SHARE:
+		return (size_t)call->shares[rank];
+	case AMOUNT_NONE:
+		break;
+	}
+	return 0;
+}
+
+size_t collective_send_words(const struct collective *op, const struct call *call, int rank)
+{
+	if (op->pair && rank > 1)
+		return 0;
+	return amount_words(rank == call->root ? op->send_root : op->send_other, call, rank);
+}
+
+size_t collective_recv_words(const struct collective *op, const struct call *call, int rank)
+{
+	if (op->pair && rank > 1)
+		return 0;
+	return amount_words(rank == call->root ? op->recv_root : op->recv_other, call, rank);
+}
+
+/* First word of @rank's send buffer; word i is this plus i times STRIDE. */
+#define STRIDE 2654435761u
+
+static uint32_t first_word(uint32_t stamp, int rank)
+{
+	return (stamp * 0x9e3779b9u) ^ ((uint32_t)rank * 0x85ebca6bu);
+}
+
+/* Word i of @rank's summands is (first + i) % PERIOD, as a float. */
+static uint32_t first_summand(uint32_t stamp, int rank)
+{
+	return stamp * 7u + (uint32_t)rank * 13u;
+}
+
+void collective_prepare(const struct collective *op, const struct call *call, uint32_t stamp)
+{
+	size_t nsend = collective_send_words(op, call, call->rank);
+	size_t nrecv = collective_recv_words(op, call, call->rank);
+
+	if (op->origin == FROM_SUM) {
+		uint32_t first = first_summand(stamp, call->rank);
+		float *send = (float *)call->send;
+
+		for (size_t i = 0; i < nsend; i++)
+			send[i] = (float)(int)((first + (uint32_t)i) % PERIOD);
+	} else {
+		uint32_t first = first_word(stamp, call->rank);
+
+		for (size_t i = 0; i < nsend; i++)
+			call->send[i] = first + (uint32_t)i * STRIDE;
+	}
+	/* All ones: a NaN, and no word sequence of ours. */
+	memset(call->recv, 0xff, nrecv * WORD);
+}
+
+static size_t block_errors(const uint32_t *got, size_t words, uint32_t first, size_t start)
+{
+	size_t errors = 0;
+
+	for (size_t i = 0; i < words; i++)
+		errors += got[i] != first + (uint32_t)(start + i) * STRIDE;
+	return errors;
+}
+
+static size_t sum_errors(const struct call *call, size_t words, size_t start, uint32_t stamp)
+{
+	const float *got = (const float *)call->recv;
+	float sums[PERIOD] = {0};
+	size_t errors = 0;
+
+	for (int r = 0; r < call->nranks; r++)
+		for (uint32_t i = 0; i < PERIOD; i++)
+			sums[i] += (float)(int)((first_summand(stamp, r) + i) % PERIOD);
+	for (size_t i = 0; i < words; i++)
+		errors += got[i] != sums[(start + i) % PERIOD];
+	return errors;
+}
+
+size_t collective_errors(const struct collective *op, const struct call *call, uint32_t stamp)
+{
+	size_t words = collective_recv_words(op, call, call->rank);
+	size_t start = op->mine ? call->words * (size_t)call->rank : 0;
+	size_t errors = 0;
+
+	if (words == 0)
+		return 0;
+	switch (op->origin) {
+	case FROM_ROOT:
+		return block_errors(call->recv, words, first_word(stamp, call->root), start);
+	case FROM_PARTNER:
+		return block_errors(call->recv, words, first_word(stamp, 1 - call->rank), 0);
+	case FROM_EACH:
+		for (int r = 0; r < call->nranks; r++)
+			errors += block_errors(call->recv + call->words * (size_t)r, call->words,
+					       first_word(stamp, r), start);
+		return errors;
+	case FROM_SUM:
+		start = 0;
+		for (int r = 0; op->mine && r < call->rank; r++)
+			start += (size_t)call->shares[r];
+		return sum_errors(call, words, start, stamp);
+	case FROM_NOBODY:
+		break;
+	}
+	return 0;
+}

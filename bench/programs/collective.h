@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BENCH_COLLECTIVE_H
+#define BENCH_COLLECTIVE_H
+
+/*
+ * What collbench knows about each operation: how much memory a call of a given
+ * size needs on each rank, how to make the call, and what must be in the
+ * receive buffer afterwards. A new operation is one row of the table.
+ *
+ * "Size" means what it means in IMB: one block for scatter, gather, allgather
+ * and alltoall, the whole message for the others.
+ */
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Everything moved is counted in words: uint32_t, or float where it is reduced. */
+#define WORD sizeof(uint32_t)
+
+enum amount {
+	AMOUNT_NONE,
+	AMOUNT_ONE,   /* the size */
+	AMOUNT_EACH,  /* the size for every rank */
+	AMOUNT_SHARE, /* this rank's part of the size */
+};
+
+/* Whose data a receive buffer holds. */
+enum origin {
+	FROM_NOBODY,
+	FROM_ROOT,
+	FROM_PARTNER, /* the other one of ranks 0 and 1 */
+	FROM_EACH,    /* a block of every rank, in rank order */
+	FROM_SUM,     /* the sum over all ranks */
+};
+
+struct call {
+	uint32_t *send;
+	uint32_t *recv;
+	size_t words; /* the size */
+	int root;
+	int rank, nranks;
+	const int *shares; /* words of each rank's share: [nranks] */
+};
+
+struct collective {
+	const char *name;
+	enum amount send_root, send_other;
+	enum amount recv_root, recv_other;
+	enum origin origin;
+	bool mine; /* a block is the rank-th of its sender's buffer, not the first */
+	bool pair; /* only ranks 0 and 1 take part, and a call is two messages */
+	void (*run)(const struct call *call);
+};
+
+/* NULL when there is none of that name. */
+const struct collective *collective_find(const char *name);
+
+/* i-th of the table, NULL past its end. */
+const struct collective *collective_at(size_t i);
+
+/* Words of @rank's buffers in one call. */
+size_t collective_send_words(const struct collective *op, const struct call *call, int rank);
+size_t collective_recv_words(const struct collective *op, const struct call *call, int rank);
+
+/*
+ * Before a call: writes this rank's send buffer with data that depends on
+ * @stamp and on the rank, and spoils the receive buffer. After it:
+ * collective_errors() counts the words of the receive buffer that are not what
+ * the operation must leave there. Sums are of small whole numbers, exact in
+ * float whatever the order.
+ */
+void collective_prepare(const struct collective *op, const struct call *call, uint32_t stamp);
+size_t collective_errors(const struct collective *op, const struct call *call, uint32_t stamp);
+
+#endif
