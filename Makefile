@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A thin front: Meson builds, pytest tests, ./onecopy runs. `make help` lists
+# the targets.
+
+PREFIX ?= /usr/local
+BUILD := build
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+CONFIGURED := $(BUILD)/build.ninja
+TOOLS := cc c++ meson ninja mpicc
+
+export ONECOPY_BUILD := $(abspath $(BUILD))
+
+.PHONY: all build deps demo test check bench install clean help
+
+all: build
+
+## build    the library, the preload libraries, the benchmarks (default)
+build: $(CONFIGURED)
+	@meson compile -C $(BUILD)
+
+$(CONFIGURED):
+	@for tool in $(TOOLS); do \
+		command -v $$tool >/dev/null || { \
+			echo "make: $$tool is missing; run 'make deps' first" >&2; exit 1; }; \
+	done
+	@meson setup $(BUILD) --prefix=$(PREFIX)
+
+## deps     what a build, the tests and the demo need: Debian packages (apt-get, with sudo when not root), .venv
+deps: $(VENV)/.installed
+	@packaging/install-deps build demo
+
+$(VENV)/.installed: requirements.txt requirements-demo.txt packaging/python-env
+	@packaging/install-deps build demo
+	@echo "installing Python packages into $(VENV)"
+	@packaging/python-env $(VENV) requirements.txt requirements-demo.txt
+	@touch $@
+
+$(VENV)/.installed-check: requirements-check.txt $(VENV)/.installed
+	@packaging/python-env $(VENV) requirements-check.txt
+	@touch $@
+
+# After deps, not beside it: the compilers come from there.
+.PHONY: ready
+ready: deps
+	@$(MAKE) --no-print-directory build
+
+## demo     hpcc and all-pairs shortest paths, with and without onecopy; under three minutes once installed
+demo: ready
+	@$(PYTHON) examples/demo
+
+## test     every test; PYTEST_ARGS="-k bcast" and the like are passed on
+test: ready
+	@$(PYTHON) -m pytest $(PYTEST_ARGS)
+
+## check    formatting, lint, types, static analysis, licences, man pages
+check: ready $(VENV)/.installed-check
+	@packaging/install-deps check
+	@$(PYTHON) packaging/check
+
+## bench    collectives and ping-pong with and without onecopy, as CSV and plots
+bench: ready
+	@./onecopy bench $(BENCH_ARGS)
+
+## install  into PREFIX (default /usr/local), below DESTDIR if given
+install: build
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson install -C $(BUILD) --no-rebuild
+	@packaging/install-command $(PREFIX)
+
+## clean    what the build and the tests made; .venv and caches stay
+clean:
+	rm -rf $(BUILD) build-asan build-tsan onecopy-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+## help     this list
+help:
+	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)

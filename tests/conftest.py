@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every test gets: the build directory, programs and mpirun under watch, and one closing line for machines."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from job import Finished
+from runner import Runner, build_dir
+
+
+@pytest.fixture(scope="session")
+def build() -> Path:
+    """The build directory: $ONECOPY_BUILD, or build/ in the checkout."""
+    path = build_dir()
+    if not (path / "build.ninja").exists():
+        pytest.fail(f"no build in {path}: run `make` first, or set ONECOPY_BUILD")
+    return path
+
+
+@pytest.fixture
+def runner(build: Path, tmp_path: Path) -> Iterator[Runner]:
+    one = Runner(build, tmp_path)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def mpirun(runner: Runner) -> Callable[..., Finished]:
+    """mpirun(ranks, program, *args, env=, preload=True, timeout=60, check=True)"""
+    if not shutil.which("mpirun"):
+        pytest.fail("mpirun is missing: run `make deps`")
+    return runner.mpirun
+
+
+_counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    # A set-up or tear-down that breaks is a failure; only the call itself can pass.
+    if report.failed or report.skipped or report.when == "call":
+        _counts[report.outcome] += 1
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed:
+        _counts["failed"] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    # A run in which everything was skipped has shown nothing.
+    if exitstatus == 0 and _counts["passed"] == 0 and not session.config.option.collectonly:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    print("{passed} passed, {failed} failed, {skipped} skipped".format_map(_counts))

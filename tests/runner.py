@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starts programs and MPI jobs for the tests, against one build directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from job import Finished, Job
+
+ROOT = Path(__file__).resolve().parent.parent
+PRELOAD = "preload/libonecopy-openmpi4.so"
+
+# Root is what containers and CI have; more ranks than cores is what most tests want. Unbound, for two test workers
+# would otherwise both bind their ranks to core 0. The second set is for Open MPI 5's launcher.
+MPI_ENV = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":OVERSUBSCRIBE",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+
+
+def build_dir() -> Path:
+    return Path(os.environ.get("ONECOPY_BUILD", ROOT / "build")).resolve()
+
+
+class Runner:
+    """Starts jobs; whatever still runs when the test is over is killed."""
+
+    def __init__(self, build: Path, cwd: Path) -> None:
+        self.build = build
+        self.cwd = cwd
+        self._jobs: list[Job] = []
+
+    def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The user's environment without its ONECOPY_ variables, with MPI_ENV and then `env`."""
+        base = {k: v for k, v in os.environ.items() if not k.startswith("ONECOPY") and k != "LD_PRELOAD"}
+        return {**base, **MPI_ENV, **(env or {})}
+
+    def start(self, *argv: str | Path, env: Mapping[str, str] | None = None) -> Job:
+        job = Job([str(a) for a in argv], self.environment(env), self.cwd)
+        self._jobs.append(job)
+        return job
+
+    def run(
+        self, *argv: str | Path, env: Mapping[str, str] | None = None, timeout: float = 60, check: bool = True
+    ) -> Finished:
+        """Runs a command to its end. JobError when it hangs, leaves something behind or, unless told otherwise,
+        fails."""
+        job = self.start(*argv, env=env)
+        finished = job.wait(timeout)
+        return job.expect_success(finished) if check else finished
+
+    def mpirun_argv(self, ranks: int, *argv: str | Path, preload: bool = True) -> list[str]:
+        # -x sets the preload for the ranks and not for mpirun, as `onecopy run` does.
+        inject = ["-x", f"LD_PRELOAD={self.build / PRELOAD}"] if preload else []
+        return ["mpirun", "-n", str(ranks), *inject, *map(str, argv)]
+
+    def start_mpi(
+        self, ranks: int, *argv: str | Path, env: Mapping[str, str] | None = None, preload: bool = True
+    ) -> Job:
+        return self.start(*self.mpirun_argv(ranks, *argv, preload=preload), env=env)
+
+    def mpirun(
+        self,
+        ranks: int,
+        *argv: str | Path,
+        env: Mapping[str, str] | None = None,
+        preload: bool = True,
+        timeout: float = 60,
+        check: bool = True,
+    ) -> Finished:
+        """As `run`, for an MPI program, with onecopy preloaded into its ranks unless told otherwise."""
+        return self.run(*self.mpirun_argv(ranks, *argv, preload=preload), env=env, timeout=timeout, check=check)
+
+    def close(self) -> None:
+        for job in self._jobs:
+            job.close()
