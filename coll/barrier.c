@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Barrier: posting the descriptor says "arrived"; every rank looks at every
+ * other's line. Flat: one store a rank, n - 1 loads that move in parallel.
+ */
+#include "coll.h"
+#include "ep.h"
+#include "steps.h"
+
+struct oc_plan *oc_coll_barrier(const struct oc_shape *shape)
+{
+	struct oc_plan *plan = oc_plan_create(shape);
+
+	if (plan)
+		plan_wait_all(plan, OC_STAGE_READY, plan->nsteps);
+	return plan;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_COLL_H
+#define OC_COLL_H
+
+/*
+ * Plan generators, one file a collective. Pure: no process, no MPI, no I/O; the
+ * same shape gives the same plan. Each returns a plan owned by the caller, or
+ * NULL without memory. Together the plans of all ranks move every byte once
+ * and never wait in a circle (tests/unit/test_coll.c runs them all).
+ *
+ * Slots, n = shape->size, B = shape->bytes:
+ *   bcast           send B at the root, recv B elsewhere
+ *   scatter         send n*B at the root, recv B; in_place: the root keeps its block
+ *   gather          send B, recv n*B at the root; in_place: the root's block is there
+ *   allgather       send B, recv n*B; in_place: own block is there
+ *   alltoall        send n*B, recv n*B
+ *   reduce          send B, recv B at the root
+ *   allreduce       send B, recv B
+ *   reduce_scatter  send sum(len), recv len[rank]
+ * In reductions in_place means that the receive slot is the send slot.
+ */
+
+#include <stdint.h>
+
+#include "plan.h"
+
+enum oc_coll {
+	OC_COLL_NONE,
+	OC_COLL_BCAST,
+	OC_COLL_SCATTER,
+	OC_COLL_GATHER,
+	OC_COLL_ALLGATHER,
+	OC_COLL_ALLTOALL,
+	OC_COLL_REDUCE,
+	OC_COLL_ALLREDUCE,
+	OC_COLL_REDUCE_SCATTER,
+	OC_COLL_BARRIER,
+	OC_COLL_SCATTERV,
+	OC_COLL_GATHERV,
+	OC_COLL_ALLGATHERV,
+	OC_COLL_ALLTOALLV,
+	OC_COLL_COUNT
+};
+
+/* Blocks that differ in length: [size] bytes each, and where they begin. */
+struct oc_blocks {
+	const uint64_t *len;
+	const uint64_t *off;
+};
+
+struct oc_plan *oc_coll_bcast(const struct oc_shape *shape);
+struct oc_plan *oc_coll_scatter(const struct oc_shape *shape);
+struct oc_plan *oc_coll_gather(const struct oc_shape *shape);
+struct oc_plan *oc_coll_allgather(const struct oc_shape *shape);
+struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape);
+struct oc_plan *oc_coll_reduce(const struct oc_shape *shape);
+struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape);
+struct oc_plan *oc_coll_barrier(const struct oc_shape *shape);
+
+/* Every rank knows all blocks of the send slot. Needs a scratch slot of
+ * len[rank] when in_place. */
+struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struct oc_blocks *in);
+
+/* Every rank knows all blocks; @out is this rank's own layout of them. */
+struct oc_plan *oc_coll_allgatherv(const struct oc_shape *shape, const struct oc_blocks *out);
+
+/* Between the root and each other rank with len[r] > 0. The root passes its
+ * layout and has off[] as its scratch slot; the others pass len[rank] alone. */
+struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_blocks *blocks);
+struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_blocks *blocks);
+
+/* Between each pair with a length; both ends know it. @out: what goes to each
+ * rank (off[] is the scratch slot), @in: where what comes from each goes. */
+struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_blocks *out,
+				  const struct oc_blocks *in);
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Reduce, Allreduce and Reduce_scatter: the vector is cut into one slice a
+ * rank, and each rank folds its slice of everybody's send buffer in rank
+ * order, 0 first. Every operand is read once, every result written once,
+ * straight to where it is needed, and all ranks compute at once; this is the
+ * movement-avoiding reduction of YHCCL (SC'23) without its intermediate
+ * buffers. The order is the same at every rank, for every root and in every run.
+ *
+ * A receive slot that peers cannot reach gets its slices in a second way: they
+ * are folded into scratch memory and pulled from there.
+ */
+#include "coll.h"
+#include "ep.h"
+#include "steps.h"
+
+static struct oc_plan *plan_open(const struct oc_shape *shape)
+{
+	struct oc_plan *plan = oc_plan_create(shape);
+
+	if (!plan)
+		return NULL;
+	oc_plan_add(plan, step_stage(), plan->nsteps);
+	plan_wait_all(plan, OC_STAGE_READY, plan->nsteps);
+	return plan;
+}
+
+struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
+{
+	struct oc_plan *plan = plan_open(shape);
+	uint32_t me = shape->rank, root = shape->root;
+	uint64_t off = slice_at(shape, shape->bytes, me);
+	uint64_t len = slice_at(shape, shape->bytes, me + 1) - off;
+	uint32_t folded, waits, pulls;
+
+	if (!plan)
+		return NULL;
+	oc_plan_add(plan,
+		    step_if(step_fold(oc_ref(OC_SLOT_RECV, root, off), off, len), OC_COND_DIRECT,
+			    root),
+		    0);
+	oc_plan_add(plan,
+		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, off), off, len),
+			    OC_COND_INDIRECT, root),
+		    0);
+	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
+	waits = plan_wait_all(plan, STAGE_DONE, folded);
+	if (me != root) {
+		/* The scratch slot is read until the root says otherwise. */
+		oc_plan_add(plan, step_if(step_wait(root, STAGE_DONE2), OC_COND_INDIRECT, root),
+			    waits);
+		return plan;
+	}
+	pulls = plan->nsteps;
+	for (uint32_t r = 0; r < shape->size; r++) {
+		uint64_t at = slice_at(shape, shape->bytes, r);
+		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, at),
+						oc_ref(OC_SLOT_SCRATCH, r, at),
+						slice_at(shape, shape->bytes, r + 1) - at);
+
+		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, me), r ? plan->nsteps : waits);
+		if (r)
+			oc_plan_depend(plan, pulls);
+	}
+	oc_plan_add(plan, step_post(STAGE_DONE2), pulls);
+	return plan;
+}
+
+struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
+{
+	struct oc_plan *plan = plan_open(shape);
+	uint32_t me = shape->rank;
+	uint64_t off = slice_at(shape, shape->bytes, me);
+	uint64_t len = slice_at(shape, shape->bytes, me + 1) - off;
+	uint32_t folded, waits, pulls, done;
+
+	if (!plan)
+		return NULL;
+	oc_plan_add(plan,
+		    step_if(step_fold(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, off), off, len),
+			    OC_COND_DIRECT, OC_RANK_ALL),
+		    0);
+	oc_plan_add(plan,
+		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, off), off, len),
+			    OC_COND_INDIRECT, OC_RANK_ALL),
+		    0);
+	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
+	waits = plan_wait_all(plan, STAGE_DONE, folded);
+	pulls = plan->nsteps;
+	for (uint32_t d = 0; d < shape->size; d++) {
+		uint32_t r = (me + d) % shape->size;
+		uint64_t at = slice_at(shape, shape->bytes, r);
+		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, at),
+						oc_ref(OC_SLOT_SCRATCH, r, at),
+						slice_at(shape, shape->bytes, r + 1) - at);
+
+		/* In place, nobody may write before all have read: the first
+		 * waits for everybody, the others for the first. */
+		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL),
+			    d ? plan->nsteps : waits);
+		if (d)
+			oc_plan_depend(plan, pulls);
+	}
+	done = oc_plan_add(plan, step_if(step_post(STAGE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
+			   pulls);
+	for (uint32_t d = 1; d < shape->size; d++)
+		oc_plan_add(plan,
+			    step_if(step_wait((me + d) % shape->size, STAGE_DONE2),
+				    OC_COND_INDIRECT, OC_RANK_ALL),
+			    done);
+	return plan;
+}
+
+struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struct oc_blocks *in)
+{
+	struct oc_plan *plan = plan_open(shape);
+	uint32_t me = shape->rank;
+	enum oc_slot slot = shape->in_place ? OC_SLOT_SCRATCH : OC_SLOT_RECV;
+	uint32_t waits;
+
+	if (!plan)
+		return NULL;
+	oc_plan_add(plan, step_fold(oc_ref(slot, me, 0), in->off[me], in->len[me]), 0);
+	oc_plan_add(plan, step_post(STAGE_DONE), 0);
+	waits = plan_wait_all(plan, STAGE_DONE, plan->nsteps - 1);
+	if (shape->in_place)
+		oc_plan_add(plan,
+			    step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SCRATCH, me, 0),
+				      in->len[me]),
+			    waits);
+	return plan;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steps.h"
+
+uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since)
+{
+	const struct oc_shape *shape = &plan->shape;
+	uint32_t first = plan->nsteps;
+	uint32_t until = plan->nsteps;
+
+	for (uint32_t d = 1; d < shape->size; d++) {
+		uint32_t peer = (shape->rank + d) % shape->size;
+
+		oc_plan_add(plan, step_wait(peer, stage), plan->nsteps);
+		for (uint32_t i = since; i < until; i++)
+			oc_plan_depend(plan, i);
+	}
+	return first;
+}
+
+uint64_t slice_at(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
+{
+	uint64_t granule = shape->granule ? shape->granule : 1;
+	uint64_t line = granule * 64;
+
+	if (k >= shape->size)
+		return bytes;
+	if (bytes / shape->size >= 4 * line)
+		granule = line;
+	/* bytes * k may overflow 64 bits only past 2^54 bytes a rank */
+	return bytes * k / shape->size / granule * granule;
+}

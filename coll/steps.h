@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_COLL_STEPS_H
+#define OC_COLL_STEPS_H
+
+/* The steps generators are made of, and how work is divided among ranks. */
+
+#include "plan.h"
+
+/* Stages that follow OC_STAGE_READY. */
+#define STAGE_DONE  2u
+#define STAGE_DONE2 3u
+
+static inline struct oc_step step_copy(struct oc_ref dst, struct oc_ref src, uint64_t len)
+{
+	return (struct oc_step){ .kind = OC_STEP_COPY, .dst = dst, .src = src, .len = len };
+}
+
+/* Folds [off, off + len) of every rank's send slot in rank order. */
+static inline struct oc_step step_fold(struct oc_ref dst, uint64_t off, uint64_t len)
+{
+	return (struct oc_step){ .kind = OC_STEP_CALC,
+				 .dst = dst,
+				 .src = oc_ref(OC_SLOT_SEND, OC_RANK_ALL, off),
+				 .len = len };
+}
+
+static inline struct oc_step step_stage(void)
+{
+	return (struct oc_step){ .kind = OC_STEP_STAGE };
+}
+
+static inline struct oc_step step_post(uint32_t stage)
+{
+	return (struct oc_step){ .kind = OC_STEP_POST, .stage = (uint16_t)stage };
+}
+
+static inline struct oc_step step_wait(uint32_t peer, uint32_t stage)
+{
+	return (struct oc_step){ .kind = OC_STEP_WAIT,
+				 .peer = (uint16_t)peer,
+				 .stage = (uint16_t)stage };
+}
+
+/* The same step, taken only if @rank's receive slot is (not) reachable. */
+static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uint32_t rank)
+{
+	step.cond = (uint8_t)cond;
+	step.cond_rank = (uint16_t)rank;
+	return step;
+}
+
+/* Waits for @stage of every other rank, nearest first. The number of the
+ * first of these steps. */
+uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since);
+
+/* Where slice @k of @bytes begins when @size ranks share the work: on a cache
+ * line if slices are long enough, else on a granule. slice_at(size) = bytes. */
+uint64_t slice_at(const struct oc_shape *shape, uint64_t bytes, uint32_t k);
+
+#endif

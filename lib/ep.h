@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_EP_H
+#define OC_EP_H
+
+/*
+ * Endpoints: what one rank tells its peers about its part in the operations
+ * of one group. Written by the owner alone, read by everybody, one cache line
+ * an operation, so that "I have arrived" and "my buffers are here" travel in
+ * one transfer.
+ *
+ * Operations of a group are numbered from 1. Operation s uses line s % 4. The
+ * owner writes the descriptor, then stores word = s << 16 | OC_STAGE_READY
+ * with release order; later stages of the same operation store larger words.
+ * Words only grow, over the whole life of the endpoint, whatever group owns
+ * it, so a waiter that is late still sees its condition as reached.
+ *
+ * A line is written again four operations later. oc_group_begin() first waits
+ * until every peer has begun the operation after the one that used it, which
+ * it can do only after it has ended that one.
+ */
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "node.h"
+
+#define OC_EP_LINES 4
+
+#define OC_STAGE_READY 1u /* descriptor posted, buffers may be used */
+#define OC_STAGE_BITS  16
+#define OC_STAGE_PAGE  4096u
+
+enum {
+	OC_EP_SEND_HEAP = 1 << 0, /* send: offset into the owner's arena */
+	OC_EP_SEND_CMA = 1 << 1, /* send: address in the owner's process */
+	OC_EP_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
+	OC_EP_RECV_HEAP = 1 << 3, /* recv: offset into the owner's arena; else not reachable */
+};
+
+struct oc_ep_line {
+	_Alignas(OC_CACHELINE) _Atomic uint64_t word;
+	_Atomic uint32_t sleepers; /* set by waiters about to sleep on word */
+	_Atomic uint32_t flags; /* OC_EP_*; staging may change the SEND ones later */
+	uint64_t send;
+	uint64_t recv;
+	uint64_t scratch; /* arena offset, or 0 */
+	uint64_t bytes; /* of the call, as the owner sees it */
+	_Atomic uint64_t ready; /* bytes of send that may be read so far */
+	/* Set by a peer whose CMA read was refused: stage your send, please. */
+	_Atomic uint32_t restage;
+	uint32_t stage_page; /* where it is staged: arena offset in OC_STAGE_PAGE */
+};
+_Static_assert(sizeof(struct oc_ep_line) == OC_CACHELINE, "one line an operation");
+
+struct oc_ep {
+	struct oc_ep_line line[OC_EP_LINES];
+};
+
+/* Takes one of this rank's endpoints: its index, or -ENOSPC. @seq: the last
+ * operation number it was used with. Any thread. */
+int oc_ep_take(uint64_t *seq);
+void oc_ep_put(int index, uint64_t seq);
+struct oc_ep *oc_ep_at(const struct oc_node *node, uint32_t rank, uint32_t index);
+
+static inline uint64_t oc_ep_word(uint64_t seq, uint32_t stage)
+{
+	return seq << OC_STAGE_BITS | stage;
+}
+
+#endif

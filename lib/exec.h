@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_EXEC_H
+#define OC_EXEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "calc.h"
+#include "group.h"
+#include "plan.h"
+
+/* The buffers and the operator one issue of a plan works on. */
+struct oc_bind {
+	const void *send; /* this rank's send slot, or NULL */
+	size_t send_bytes;
+	void *recv; /* this rank's receive slot, or NULL */
+	size_t recv_bytes;
+	size_t scratch_bytes; /* wanted; the executor provides it */
+	const void *scratch_init; /* copied to the scratch slot first, or NULL */
+	enum oc_op op;
+	enum oc_type type;
+	bool stream; /* destinations will not be read soon */
+};
+
+/*
+ * Runs @plan in the calling thread, all of it, as the group's next operation.
+ * On return the send buffer may be written and the receive buffer read. 0;
+ * -EPIPE a peer died; -ENOMEM before anything was posted (see exec_inline.c);
+ * -EMSGSIZE the members bound different amounts.
+ */
+int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind);
+
+#endif

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The inline executor: the calling thread runs its plan, doing whichever step
+ * is ready, and waits only when none is.
+ *
+ * Where a slot is: memory of the shared heap is reached through the mapping of
+ * its owner's arena. A send buffer elsewhere is either read by CMA, or staged:
+ * its owner copies it into scratch memory of the arena, chunk by chunk, and
+ * peers follow the count of bytes that are ready. A receive buffer elsewhere
+ * is never written by peers; plans carry a second way for that (OC_COND_*).
+ *
+ * A peer whose CMA read is refused sets `restage` in the owner's line. The
+ * owner, which stays until all its readers are done, then stages as above.
+ */
+#include "exec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy.h"
+#include "heap.h"
+#include "mech_cma.h"
+#include "wait.h"
+
+#define CHUNK	((size_t)64 << 10) /* staging: stays in a second-level cache */
+#define CMA_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
+
+struct run {
+	struct oc_group *group;
+	const struct oc_plan *plan;
+	const struct oc_bind *bind;
+	struct oc_ep_line *line;
+	char *scratch; /* the plan's scratch slot */
+	char *stage; /* where the send slot is staged, or NULL */
+	int err;
+};
+
+static bool send_is_read(const struct oc_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->nsteps; i++)
+		if (plan->steps[i].kind == OC_STEP_STAGE)
+			return true;
+	return false;
+}
+
+/* Gets memory for the scratch slot and for staging. The endpoint must be
+ * posted even without it, so running out of arena ends the job: there is no
+ * way left to tell the peers. */
+static int bind_memory(struct run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	size_t scratch = (bind->scratch_bytes + 4095) & ~(size_t)4095;
+	bool foreign = bind->send_bytes && !oc_heap_contains(bind->send, bind->send_bytes) &&
+		       send_is_read(run->plan);
+	size_t need = scratch + (foreign ? bind->send_bytes : 0);
+	char *memory;
+
+	if (!need)
+		return 0;
+	memory = oc_group_scratch(run->group, need);
+	if (!memory)
+		return -ENOMEM;
+	run->scratch = memory;
+	if (foreign)
+		run->stage = memory + scratch;
+	if (bind->scratch_init)
+		memcpy(run->scratch, bind->scratch_init, bind->scratch_bytes);
+	return 0;
+}
+
+static uint64_t arena_offset(const void *p)
+{
+	return (uintptr_t)p - oc_heap_range.base;
+}
+
+static void post_descriptor(struct run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	struct oc_ep_line *line = run->line;
+	struct oc_group *group = run->group;
+	uint64_t ready = UINT64_MAX;
+	uint32_t flags = 0;
+
+	line->send = line->recv = line->scratch = 0;
+	line->bytes = run->plan->shape.bytes;
+	atomic_store_explicit(&line->restage, 0, memory_order_relaxed);
+	if (run->stage) {
+		line->stage_page = (uint32_t)(arena_offset(run->stage) / OC_STAGE_PAGE);
+		line->send = (uintptr_t)bind->send;
+		flags |= group->cma && bind->send_bytes >= CMA_MIN ? OC_EP_SEND_CMA :
+								     OC_EP_SEND_STAGED;
+		ready = 0;
+	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
+		flags |= OC_EP_SEND_HEAP;
+		line->send = arena_offset(bind->send);
+	}
+	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
+		flags |= OC_EP_RECV_HEAP;
+		line->recv = arena_offset(bind->recv);
+	}
+	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
+	if (run->scratch)
+		line->scratch = arena_offset(run->scratch);
+	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
+	oc_group_post(group, OC_STAGE_READY);
+}
+
+/* Copies the send slot into the staging area, telling readers as it goes. */
+static void stage_send(struct run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	struct oc_ep_line *line = run->line;
+
+	for (size_t off = 0; off < bind->send_bytes; off += CHUNK) {
+		size_t len = bind->send_bytes - off < CHUNK ? bind->send_bytes - off : CHUNK;
+
+		oc_copy_bytes(run->stage + off, (const char *)bind->send + off, len, false);
+		atomic_store_explicit(&line->ready, off + len, memory_order_release);
+		oc_line_wake(line);
+	}
+	run->group->stats.staged_calls++;
+	run->group->stats.staged_bytes += bind->send_bytes;
+}
+
+static uint32_t line_flags(struct oc_ep_line *line)
+{
+	return atomic_load_explicit(&line->flags, memory_order_acquire);
+}
+
+/* Somebody could not read this rank's send slot by CMA. */
+static void serve_restage(struct run *run)
+{
+	struct oc_ep_line *line = run->line;
+	uint32_t flags = line_flags(line);
+
+	if (!(flags & OC_EP_SEND_CMA) ||
+	    !atomic_load_explicit(&line->restage, memory_order_acquire))
+		return;
+	run->group->cma = false;
+	flags = (flags & ~OC_EP_SEND_CMA) | OC_EP_SEND_STAGED;
+	atomic_store_explicit(&line->flags, flags, memory_order_release);
+	stage_send(run);
+}
+
+static int idle(struct run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+{
+	serve_restage(run);
+	return oc_group_idle(run->group, peer, line, seen);
+}
+
+/* Where @peer's send slot is in this process, unless it is to be read by CMA. */
+static const char *send_base(struct run *run, uint32_t peer, uint32_t flags)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	char *arena = run->group->arena[peer];
+
+	if (flags & OC_EP_SEND_STAGED)
+		return arena + (uint64_t)line->stage_page * OC_STAGE_PAGE;
+	return arena + line->send;
+}
+
+/* Waits until bytes [0, end) of @peer's send slot may be read. */
+static int wait_ready(struct run *run, uint32_t peer, uint64_t end)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+
+	while (atomic_load_explicit(&line->ready, memory_order_acquire) < end) {
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err = idle(run, peer, line, word);
+
+		if (err)
+			return err;
+	}
+	run->group->idle = 0;
+	return 0;
+}
+
+/* Reads [off, off + len) of @peer's send slot into local memory. */
+static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, size_t len)
+{
+	struct oc_group *group = run->group;
+	struct oc_ep_line *line = oc_group_line(group, peer);
+	const char *src;
+	int err;
+
+	if (line_flags(line) & OC_EP_SEND_CMA) {
+		err = oc_cma_read(group->node, group->node_rank[peer], dst, line->send + off, len);
+		if (!err) {
+			group->stats.cma_calls++;
+			group->stats.cma_bytes += len;
+			return 0;
+		}
+		atomic_store_explicit(&line->restage, 1, memory_order_release);
+		oc_line_wake(line);
+		while (line_flags(line) & OC_EP_SEND_CMA) {
+			uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+
+			err = idle(run, peer, line, word);
+			if (err)
+				return err;
+		}
+	}
+	src = send_base(run, peer, line_flags(line)) + off;
+	while (len) {
+		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
+		size_t part = whole || len < CHUNK ? len : CHUNK;
+
+		err = wait_ready(run, peer, off + part);
+		if (err)
+			return err;
+		oc_copy_bytes(dst, src, part, run->bind->stream);
+		dst = (char *)dst + part;
+		src += part;
+		off += part;
+		len -= part;
+		group->stats.heap_bytes += part;
+	}
+	group->stats.heap_calls++;
+	return 0;
+}
+
+/* A slot that is plain memory here: one's own, or a peer's receive or scratch. */
+static char *slot_at(struct run *run, struct oc_ref ref)
+{
+	struct oc_group *group = run->group;
+	struct oc_ep_line *line = oc_group_line(group, ref.rank);
+
+	if (ref.rank == group->rank) {
+		switch (ref.slot) {
+		case OC_SLOT_SEND:
+			return (char *)(uintptr_t)run->bind->send + ref.off;
+		case OC_SLOT_RECV:
+			return (char *)run->bind->recv + ref.off;
+		default:
+			return run->scratch + ref.off;
+		}
+	}
+	return group->arena[ref.rank] + ref.off +
+	       (ref.slot == OC_SLOT_RECV ? line->recv : line->scratch);
+}
+
+/* The offset @rank's table gives for this rank. */
+static uint64_t indexed(struct run *run, uint32_t rank)
+{
+	struct oc_ref ref = oc_ref(OC_SLOT_SCRATCH, rank, run->group->rank * sizeof(uint64_t));
+	uint64_t off;
+
+	memcpy(&off, slot_at(run, ref), sizeof(off));
+	return off;
+}
+
+static int run_copy(struct run *run, const struct oc_step *step)
+{
+	struct oc_ref src = step->src, dst = step->dst;
+	char *to;
+
+	if (!step->len)
+		return 0;
+	if (step->flags & OC_STEP_SRC_INDEXED)
+		src.off = indexed(run, src.rank);
+	if (step->flags & OC_STEP_DST_INDEXED)
+		dst.off = indexed(run, dst.rank);
+	to = slot_at(run, dst);
+	if (src.rank != run->group->rank && src.slot == OC_SLOT_SEND)
+		return read_send(run, to, src.rank, src.off, step->len);
+	oc_copy_bytes(to, slot_at(run, src), step->len, run->bind->stream);
+	if (src.rank != dst.rank) {
+		run->group->stats.heap_calls++;
+		run->group->stats.heap_bytes += step->len;
+	}
+	return 0;
+}
+
+/* Collects the addresses a CALC folds, if all of them are memory now. */
+static bool calc_sources(struct run *run, const struct oc_step *step, const void **src)
+{
+	struct oc_group *group = run->group;
+
+	for (uint32_t p = 0; p < group->size; p++) {
+		struct oc_ep_line *line = oc_group_line(group, p);
+		uint32_t flags = line_flags(line);
+
+		if (p == group->rank) {
+			src[p] = (const char *)run->bind->send + step->src.off;
+			continue;
+		}
+		if (flags & OC_EP_SEND_CMA ||
+		    atomic_load_explicit(&line->ready, memory_order_acquire) <
+			    step->src.off + step->len)
+			return false;
+		src[p] = send_base(run, p, flags) + step->src.off;
+	}
+	return true;
+}
+
+/* Folds chunk by chunk, bringing in what is staged or read by CMA. */
+static int calc_chunked(struct run *run, const struct oc_step *step, void **dst, uint32_t ndst,
+			const void **src)
+{
+	struct oc_group *group = run->group;
+	size_t elem = oc_type_size(run->bind->type);
+	size_t chunk = CHUNK / elem * elem;
+	char *temp = malloc(group->size * chunk);
+	int err = 0;
+
+	if (!temp)
+		return -ENOMEM;
+	for (size_t off = 0; off < step->len && !err; off += chunk) {
+		size_t len = step->len - off < chunk ? step->len - off : chunk;
+
+		for (uint32_t p = 0; p < group->size && !err; p++) {
+			src[p] = temp + p * chunk;
+			if (p == group->rank)
+				src[p] = (const char *)run->bind->send + step->src.off + off;
+			else
+				err = read_send(run, temp + p * chunk, p, step->src.off + off, len);
+		}
+		if (err)
+			break;
+		oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size,
+			     len / elem, run->bind->stream);
+		for (uint32_t d = 0; d < ndst; d++)
+			dst[d] = (char *)dst[d] + len;
+	}
+	free(temp);
+	return err;
+}
+
+static int run_calc(struct run *run, const struct oc_step *step)
+{
+	struct oc_group *group = run->group;
+	size_t elem = oc_type_size(run->bind->type);
+	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? group->size : 1;
+	const void *src[OC_MAX_RANKS];
+	void *dst[OC_MAX_RANKS];
+
+	if (!step->len)
+		return 0;
+	for (uint32_t d = 0; d < ndst; d++) {
+		struct oc_ref ref = step->dst;
+
+		if (ref.rank == OC_RANK_ALL)
+			ref.rank = (uint16_t)d;
+		dst[d] = slot_at(run, ref);
+	}
+	if (!calc_sources(run, step, src))
+		return calc_chunked(run, step, dst, ndst, src);
+	oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size, step->len / elem,
+		     run->bind->stream);
+	group->stats.heap_calls++;
+	group->stats.heap_bytes += step->len * group->size;
+	return 0;
+}
+
+static bool applies(struct run *run, const struct oc_step *step)
+{
+	bool direct = true;
+
+	if (step->cond == OC_COND_ALWAYS)
+		return true;
+	if (step->cond_rank == OC_RANK_ALL) {
+		for (uint32_t p = 0; p < run->group->size && direct; p++)
+			direct = line_flags(oc_group_line(run->group, p)) & OC_EP_RECV_HEAP;
+	} else {
+		direct = line_flags(oc_group_line(run->group, step->cond_rank)) & OC_EP_RECV_HEAP;
+	}
+	return direct == (step->cond == OC_COND_DIRECT);
+}
+
+static bool deps_done(const struct run *run, const struct oc_step *step)
+{
+	for (uint32_t e = 0; e < step->ndeps; e++)
+		if (run->group->done[run->plan->edges[step->dep + e]] != 1)
+			return false;
+	return true;
+}
+
+static bool reached(struct run *run, uint32_t peer, uint32_t stage)
+{
+	if (!oc_group_reached(run->group, peer, stage))
+		return false;
+	if (oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
+		run->err = -EMSGSIZE;
+	return true;
+}
+
+/* Whether the step is done now. @state keeps how far a SEND or RECV has come:
+ * 0 not begun, 2 posted. */
+static bool run_step(struct run *run, const struct oc_step *step, uint8_t *state)
+{
+	if (!applies(run, step))
+		return true;
+	switch (step->kind) {
+	case OC_STEP_COPY:
+		run->err = run_copy(run, step);
+		return true;
+	case OC_STEP_CALC:
+		run->err = run_calc(run, step);
+		return true;
+	case OC_STEP_STAGE:
+		if (run->stage && line_flags(run->line) & OC_EP_SEND_STAGED)
+			stage_send(run);
+		return true;
+	case OC_STEP_POST:
+		oc_group_post(run->group, step->stage);
+		return true;
+	case OC_STEP_WAIT:
+		return reached(run, step->peer, step->stage);
+	case OC_STEP_SEND:
+		if (*state != 2)
+			oc_group_post(run->group, step->stage);
+		*state = 2;
+		return reached(run, step->peer, step->reply);
+	case OC_STEP_RECV:
+		if (!reached(run, step->peer, step->stage))
+			return false;
+		if (!run->err)
+			run->err = run_copy(run, step);
+		if (!run->err)
+			oc_group_post(run->group, step->reply);
+		return true;
+	}
+	return true;
+}
+
+static int run_steps(struct run *run)
+{
+	struct oc_group *group = run->group;
+	const struct oc_plan *plan = run->plan;
+	uint8_t *done = group->done;
+	uint32_t first = 0;
+
+	memset(done, 0, plan->nsteps);
+	while (first < plan->nsteps) {
+		uint32_t stuck = plan->nsteps;
+		bool moved = false;
+
+		for (uint32_t i = first; i < plan->nsteps; i++) {
+			const struct oc_step *step = &plan->steps[i];
+
+			if (done[i] == 1 || !deps_done(run, step))
+				continue;
+			if (run_step(run, step, &done[i])) {
+				done[i] = 1;
+				moved = true;
+			} else if (stuck == plan->nsteps) {
+				stuck = i;
+			}
+			if (run->err)
+				return run->err;
+		}
+		while (first < plan->nsteps && done[first] == 1)
+			first++;
+		if (moved) {
+			group->idle = 0;
+		} else if (stuck < plan->nsteps) {
+			uint32_t peer = plan->steps[stuck].peer;
+			struct oc_ep_line *line = oc_group_line(group, peer);
+			uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
+
+			if (idle(run, peer, line, seen) < 0)
+				return -EPIPE;
+		}
+	}
+	return 0;
+}
+
+int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
+{
+	struct run run = { .group = group, .plan = plan, .bind = bind };
+	int err;
+
+	if (plan->nsteps > group->done_bytes) {
+		uint8_t *done = realloc(group->done, plan->nsteps);
+
+		if (!done)
+			return -ENOMEM;
+		group->done = done;
+		group->done_bytes = plan->nsteps;
+	}
+	err = bind_memory(&run);
+	if (err)
+		return err;
+	run.line = oc_group_begin(group);
+	if (!run.line)
+		return -EPIPE;
+	post_descriptor(&run);
+	return run_steps(&run);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_GROUP_H
+#define OC_GROUP_H
+
+/*
+ * A group: some ranks of a node in a given order, who run operations together;
+ * what a communicator is to MPI. Calls on one group come from one thread at a
+ * time, in the same order on every member.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ep.h"
+#include "node.h"
+#include "plan.h"
+
+#define OC_GROUP_PLANS 32
+
+struct oc_group {
+	struct oc_node *node;
+	uint32_t rank; /* in the group */
+	uint32_t size;
+	int ep_index;
+	bool cma; /* every member may read every other by CMA */
+	uint64_t seq; /* of the operation in progress, or the last one */
+	struct oc_ep *me;
+	uint32_t *node_rank; /* [size] */
+	struct oc_ep **ep; /* [size] */
+	char **arena; /* [size] base of each member's arena here */
+	uint64_t *begun; /* [size] latest operation each is known to have begun */
+	void (*progress)(void); /* called while waiting; may be NULL */
+	uint32_t idle; /* polls since the last success: see wait.c */
+	char *scratch;
+	size_t scratch_bytes;
+	uint8_t *done; /* executor state, one byte a step */
+	size_t done_bytes;
+	struct oc_plan *plans[OC_GROUP_PLANS];
+	struct {
+		uint64_t heap_bytes, cma_bytes, staged_bytes;
+		uint64_t heap_calls, cma_calls, staged_calls;
+	} stats;
+};
+
+/* What each member contributes; exchanged by the caller (MPI_Allgather). */
+struct oc_group_card {
+	uint64_t seq;
+	uint32_t node_rank;
+	int32_t ep_index; /* < 0: this member cannot take part */
+	uint32_t cma; /* may read every peer of the node by CMA */
+	uint32_t reserved;
+};
+
+/* Takes an endpoint and fills the card. Always fills it. */
+void oc_group_offer(struct oc_node *node, struct oc_group_card *card);
+
+/*
+ * Builds the group from everybody's cards, in group order. The result is the
+ * same on every member: 0, -EOPNOTSUPP when a card declines; except -ENOMEM.
+ * Gives the endpoint back on failure. The group belongs to the caller; the
+ * node must outlive it.
+ */
+int oc_group_create(struct oc_node *node, const struct oc_group_card *cards, uint32_t size,
+		    uint32_t rank, struct oc_group **group);
+
+/* Collective. Waits until every member is out of the last operation. */
+void oc_group_destroy(struct oc_group *group);
+
+/* Starts an operation: makes its descriptor line writable and returns it, or
+ * NULL with a peer gone. The caller fills it, then posts OC_STAGE_READY. */
+struct oc_ep_line *oc_group_begin(struct oc_group *group);
+
+/* Tells the peers that this rank has reached @stage of the operation. */
+void oc_group_post(struct oc_group *group, uint32_t stage);
+
+/* The descriptor of member @peer for the operation in progress. */
+static inline struct oc_ep_line *oc_group_line(const struct oc_group *group, uint32_t peer)
+{
+	return &group->ep[peer]->line[group->seq % OC_EP_LINES];
+}
+
+/* True if @peer has reached @stage of the operation. */
+static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t stage)
+{
+	uint64_t word = atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
+
+	if (word < oc_ep_word(group->seq, stage))
+		return false;
+	group->begun[peer] = group->seq;
+	return true;
+}
+
+/* Waits for it. 0, or -EPIPE when the peer has died. */
+int oc_group_wait(struct oc_group *group, uint32_t peer, uint32_t stage);
+
+/* One turn of waiting on @line, which still held @seen: spins, yields, calls
+ * progress or sleeps, as the idle count says. 0 or -EPIPE. See wait.c. */
+int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
+
+/* At least @bytes of this rank's arena, kept for the next call; NULL when the
+ * arena is full. Contents undefined. Valid until the next call. */
+void *oc_group_scratch(struct oc_group *group, size_t bytes);
+
+#endif
