@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which MPI a command uses: found without running any of its programs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onecopy import elf
+
+#: soname of the MPI library -> (our name of its binary interface, what people call it)
+ABIS = {
+    "libmpi.so.40": ("openmpi4", "Open MPI 4 or 5"),
+    "libmpi.so.12": ("mpich", "MPICH or Intel MPI"),
+    "libmpi_abi.so.0": ("mpi5", "the MPI 5 standard ABI"),
+    "libmpi_abi.so.1": ("mpi5", "the MPI 5 standard ABI"),
+}
+LAUNCHERS = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.-]\w+)*$")
+
+
+@dataclass(frozen=True)
+class Abi:
+    #: As in libonecopy-NAME.so; None for an MPI nobody has heard of.
+    name: str | None
+    #: For messages.
+    title: str
+    #: What told: a program, or a launcher.
+    source: Path
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A program no library can be preloaded into."""
+
+    program: Path
+    why: str
+    fix: str
+
+
+def executables(command: Sequence[str]) -> list[Path]:
+    """The words of a command line that name executable files, in order. Options never do; a bare word may be found
+    through PATH, as the launchers look for programs."""
+    found = []
+    for i, word in enumerate(command):
+        if not word or (i > 0 and word.startswith("-")):
+            continue
+        path = shutil.which(word)
+        if path is None and "/" not in word:
+            path = shutil.which("./" + word)  # mpirun runs a program of the working directory without a path
+        if path:
+            found.append(Path(path))
+    return found
+
+
+def is_launcher(path: Path) -> bool:
+    return bool(LAUNCHERS.match(path.name))
+
+
+def linked_libraries(path: Path) -> list[tuple[str, str | None]]:
+    """What the dynamic loader would load: (name, file or None when it is not found). Empty when it cannot tell."""
+    try:
+        listing = subprocess.run(
+            ["ldd", str(path)], capture_output=True, text=True, timeout=20, errors="replace", check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    libraries: list[tuple[str, str | None]] = []
+    for line in listing.splitlines():
+        name, arrow, rest = line.strip().partition(" => ")
+        if arrow:
+            libraries.append((Path(name).name, None if "not found" in rest else rest.split(" (")[0]))
+    return libraries
+
+
+def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
+    for name in names:
+        if name in ABIS:
+            return Abi(*ABIS[name], source)
+    for name in names:
+        if re.match(r"^libmpi(_abi)?\.so\.\d+$", name):
+            return Abi(None, f"an MPI whose library is {name}", source)
+    return None
+
+
+def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
+    """By the soname of the MPI library, linked directly or through other libraries."""
+    if program.is_static:
+        return None
+    direct = _abi_of_names(program.needed, path)
+    return direct or _abi_of_names([name for name, _ in linked_libraries(path)], path)
+
+
+def abi_of_launcher(path: Path) -> Abi | None:
+    """By what `mpirun --version` says."""
+    try:
+        text = subprocess.run(
+            [str(path), "--version"], capture_output=True, text=True, timeout=20, errors="replace", check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if match := re.search(r"Open MPI\)?\s+v?(\d+)\.", text):
+        return (
+            Abi(*ABIS["libmpi.so.40"], path) if int(match[1]) in (3, 4, 5) else Abi(None, f"Open MPI {match[1]}", path)
+        )
+    if re.search(r"HYDRA|Intel\(R\) MPI|MPICH", text):
+        return Abi(*ABIS["libmpi.so.12"], path)
+    return None
+
+
+def refusal_of(path: Path, program: elf.Elf) -> Refusal | None:
+    """Why the dynamic loader would ignore LD_PRELOAD for this program."""
+    if program.is_static:
+        return Refusal(path, "is statically linked", "link it with shared libraries (without -static)")
+    try:
+        mode = path.stat()
+    except OSError:
+        return None
+    if (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid()) or (
+        mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid()
+    ):
+        return Refusal(
+            path, "changes its user or group (setuid, setgid)", "run it as that user, or a copy without that mode"
+        )
+    try:
+        capabilities = bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        capabilities = False
+    if capabilities:
+        return Refusal(path, "has file capabilities", "remove them: setcap -r")
+    return None
+
+
+def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
+    """The MPI of a command. The first program linked with an MPI decides. Without one (a script, an interpreter) the
+    launcher does, and at last the mpirun in PATH. A refusal is about the program that decides, or, when none does,
+    about the first that is no launcher."""
+    paths = executables(command)
+    refusal: Refusal | None = None
+    for path in paths:
+        try:
+            program = elf.read(path)
+        except elf.NotElfError:
+            continue
+        why = refusal_of(path, program)
+        if abi := abi_of_program(path, program):
+            return abi, why
+        if why and refusal is None and not is_launcher(path):
+            refusal = why
+    launchers = [path for path in paths if is_launcher(path)]
+    if not launchers and (default := shutil.which("mpirun")):
+        launchers = [Path(default)]
+    for path in launchers:
+        if abi := abi_of_launcher(path):
+            return abi, refusal
+    return None, refusal

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`onecopy run`: starts a command with the preload library of its MPI.
+
+The command runs as it would without us: the environment is the one we were started with plus our variables, signal
+dispositions are the defaults, exit status and signals pass through. When onecopy cannot help, one line says why and
+what to do about it, and the command runs untouched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from onecopy import elf, install, mpi
+
+MECHANISMS = ("heap", "cma", "staged")
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the shell's statuses for these
+#: Options that take the next word as their value; all others stand alone or use "=".
+WITH_VALUE = ("--mech", "--min")
+SI_KERNEL = 0x80
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+#: Python ignores these; an ignored signal would stay ignored in the program.
+DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our options and the command: it starts after `--` or at the first word that is neither option nor value."""
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return list(words[:at]), list(words[at + 1 :])
+        if not word.startswith("-"):
+            break
+        at += 2 if word in WITH_VALUE else 1
+    return list(words[:at]), list(words[at:])
+
+
+def mechanism_list(text: str) -> str:
+    names = [name for name in re.split(r"[, ]+", text) if name]
+    if unknown := [name for name in names if name not in MECHANISMS]:
+        raise argparse.ArgumentTypeError(f"no mechanism {unknown[0]!r}; there are {', '.join(MECHANISMS)}")
+    if not names:
+        raise argparse.ArgumentTypeError(f"name at least one of {', '.join(MECHANISMS)}")
+    return ",".join(names)
+
+
+def byte_count(text: str) -> int:
+    """4096, 64K, 1M, 1MiB"""
+    match = re.fullmatch(r"(\d+)([KMG]?)(i?B)?", text.strip(), re.IGNORECASE)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 65536, 64K or 1M")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "onecopy run [--stats[=table]] [--verbose] [--mech LIST] [--no-heap] [--min BYTES] [--] COMMAND ..."
+    parser.add_argument(
+        "--stats",
+        nargs="?",
+        const="line",
+        choices=["line", "table"],
+        help="at the end, say which calls and bytes were served, and by which mechanism",
+    )
+    parser.add_argument("--verbose", action="store_true", help="one line for every mechanism refused, with the reason")
+    parser.add_argument(
+        "--mech", type=mechanism_list, metavar="LIST", help="use only these mechanisms: heap,cma,staged"
+    )
+    parser.add_argument("--no-heap", action="store_true", help="leave malloc alone: no shared heap")
+    parser.add_argument(
+        "--min", type=byte_count, metavar="BYTES", help="leave smaller collectives to the MPI (default: tuned)"
+    )
+
+
+def note(text: str) -> None:
+    print(f"onecopy: {text}", file=sys.stderr, flush=True)
+
+
+def own_environment() -> dict[str, str]:
+    """The environment the user gave us. Python may have added to it (PEP 538 sets LC_CTYPE), our wrapper script has
+    put this package into PYTHONPATH; the program must see neither."""
+    try:
+        initial = Path("/proc/self/environ").read_bytes().split(b"\0")
+        env = dict(os.fsdecode(entry).split("=", 1) for entry in initial if b"=" in entry)
+    except OSError:
+        env = dict(os.environ)
+    first, _, rest = env.get("PYTHONPATH", "").partition(":")
+    if first and Path(first).resolve() == install.CLI:
+        if rest:
+            env["PYTHONPATH"] = rest
+        else:
+            del env["PYTHONPATH"]
+    return env
+
+
+def joined_preload(library: Path, existing: str) -> str:
+    """Ours before others, so that large blocks come from the shared heap also under another malloc; but a
+    sanitizer's runtime insists on being first."""
+    others = [name for name in re.split(r"[: ]+", existing) if name and Path(name).name != library.name]
+    first = [name for name in others if re.match(r"lib(\w*san|clang_rt\.\w+)\b", Path(name).name)]
+    return ":".join([*first, str(library), *[name for name in others if name not in first]])
+
+
+def usable_library(abi: mpi.Abi) -> tuple[Path | None, str]:
+    """The preload library for an MPI, or None and why there is none to use."""
+    if abi.name is None:
+        return None, f"{abi.source} uses {abi.title}, which onecopy does not know"
+    name = install.preload_name(abi.name)
+    library = install.find(name)
+    if library is None:
+        if abi.name != "openmpi4":
+            return (
+                None,
+                f"{abi.source} uses {abi.title}; there is no onecopy for that MPI yet, only for Open MPI 4 and 5",
+            )
+        places = ", ".join(str(d) for d in install.directories())
+        return None, f"{name} is missing (looked in {places}): build it with `make`, or set ONECOPY_LIBDIR"
+    if re.search(r"[:\s]", str(library)):
+        return None, f"{library}: LD_PRELOAD cannot name a path with a space or a colon; install onecopy elsewhere"
+    missing = [needed for needed, path in mpi.linked_libraries(library) if path is None]
+    if missing:
+        return None, f"{library} needs {', '.join(missing)}, which is not installed"
+    return library, ""
+
+
+def mismatch(library: Path, program: Path) -> str:
+    """Why a 64-bit library does not fit a 32-bit program and the like; "" when it fits or cannot be told."""
+    try:
+        ours, theirs = elf.read(library), elf.read(program)
+    except elf.NotElfError:
+        return ""
+    if (ours.bits, ours.machine) != (theirs.bits, theirs.machine):
+        return f"{program} is a {theirs.bits}-bit program for another kind of processor mode than {library}"
+    return ""
+
+
+def choose(command: Sequence[str]) -> tuple[Path | None, str]:
+    """The library to preload for a command, or None and one line that says why not."""
+    abi, refusal = mpi.detect(command)
+    if refusal:
+        return None, f"{refusal.program} {refusal.why}, so nothing can be preloaded: {refusal.fix}"
+    if abi is None:
+        return None, "no MPI found: neither the command's programs nor an mpirun in PATH tell which one it uses"
+    library, why = usable_library(abi)
+    if library and (why := mismatch(library, abi.source)):
+        return None, why
+    return library, why
+
+
+def settings(args: argparse.Namespace) -> dict[str, str]:
+    """Our variables as lib/env.c reads them."""
+    env = {}
+    if args.verbose:
+        env["ONECOPY_VERBOSE"] = "1"
+    if args.mech:
+        env["ONECOPY_MECH"] = args.mech
+    if args.no_heap:
+        env["ONECOPY_HEAP"] = "off"
+    if args.min is not None:
+        env["ONECOPY_MIN"] = str(args.min)
+    return env
+
+
+def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> int:
+    """Runs a command to its end, passing signals on. Its wait status.
+
+    A signal typed at the terminal reaches the command by itself, for it is in our process group; sent twice it would
+    mean "at once" to mpirun. So only those that a process sent are passed on.
+    """
+    watched = {*FORWARDED, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    child = os.posix_spawn(path, list(command), env, setsigmask=before, setsigdef=DEFAULTS)
+    while True:
+        info = signal.sigwaitinfo(watched)
+        if info.si_signo != signal.SIGCHLD:
+            if info.si_code != SI_KERNEL:
+                os.kill(child, info.si_signo)
+            continue
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return status
+
+
+def end_as(status: int) -> int:
+    """Ends the way the command did: the same status, or by the same signal (without a second core file)."""
+    if not os.WIFSIGNALED(status):
+        return os.WEXITSTATUS(status)
+    number = os.WTERMSIG(status)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    return 128 + number
+
+
+def report(lines: Iterable[str], style: str) -> None:
+    from rich.console import Console  # only now: starting a program must not wait for it
+
+    from onecopy import stats
+
+    summary = stats.read(lines)
+    if style == "table" and summary.ranks:
+        Console(stderr=True).print(stats.table(summary))
+    else:
+        note(stats.line(summary))
+
+
+def is_plain_script(path: Path) -> bool:
+    """An executable text without "#!": a shell runs it itself, the kernel will not."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(256)
+    except OSError:
+        return False
+    return not head.startswith((b"#!", b"\x7fELF")) and b"\0" not in head
+
+
+def main(args: argparse.Namespace, command: Sequence[str]) -> int:
+    if not command:
+        note("run what? For instance: onecopy run mpirun -n 4 ./program")
+        return 2
+    path = shutil.which(command[0])
+    if path is not None and is_plain_script(Path(path)):
+        command = ["/bin/sh", path, *command[1:]]
+        path = "/bin/sh"
+    if path is None:
+        exists = "/" in command[0] and Path(command[0]).exists()
+        note(f"{command[0]}: {'not an executable file' if exists else 'no such command'}")
+        return NOT_EXECUTABLE if exists else NOT_FOUND
+    env = own_environment()
+    library, why = choose(command)
+    if library is None:
+        note(f"cannot help, running the command without onecopy: {why}")
+    else:
+        env.update(settings(args))
+        env["LD_PRELOAD"] = joined_preload(library, env.get("LD_PRELOAD", ""))
+    sys.stdout.flush()
+    if library is None or not args.stats:
+        for number in DEFAULTS:
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            os.execve(path, list(command), env)
+        except OSError as error:
+            note(f"{path}: {error.strerror}")
+            return NOT_EXECUTABLE
+    with tempfile.NamedTemporaryFile("r", prefix="onecopy-stats-") as file:
+        env["ONECOPY_STATS"] = file.name
+        try:
+            status = start_and_wait(path, command, env)
+        except OSError as error:
+            note(f"{path}: {error.strerror}")
+            return NOT_EXECUTABLE
+        report(file, args.stats)
+    return end_as(status)
