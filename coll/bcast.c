@@ -53,7 +53,7 @@ static void plan_leaf(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape)
 {
 	struct oc_plan *plan = oc_plan_create(shape);
-	uint64_t cut = slice_at(shape, shape->bytes, shape->size - 1);
+	uint64_t cut = oc_coll_slice(shape, shape->bytes, shape->size - 1);
 
 	if (!plan)
 		return NULL;

@@ -17,7 +17,8 @@
  *   reduce          send B, recv B at the root
  *   allreduce       send B, recv B
  *   reduce_scatter  send sum(len), recv len[rank]
- * In reductions in_place means that the receive slot is the send slot.
+ * In reductions in_place means that the receive slot is the send slot. Reduce
+ * and allreduce want a scratch slot of the longest slice.
  */
 
 #include <stdint.h>
@@ -47,6 +48,10 @@ struct oc_blocks {
 	const uint64_t *len;
 	const uint64_t *off;
 };
+
+/* Where slice @k of @bytes begins when shape->size ranks share the work: on a
+ * cache line if slices are long enough, else on a granule. bytes for k = size. */
+uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k);
 
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape);
 struct oc_plan *oc_coll_scatter(const struct oc_shape *shape);

@@ -29,8 +29,8 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 {
 	struct oc_plan *plan = plan_open(shape);
 	uint32_t me = shape->rank, root = shape->root;
-	uint64_t off = slice_at(shape, shape->bytes, me);
-	uint64_t len = slice_at(shape, shape->bytes, me + 1) - off;
+	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
+	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
 	uint32_t folded, waits, pulls;
 
 	if (!plan)
@@ -40,7 +40,7 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 			    root),
 		    0);
 	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, off), off, len),
+		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len),
 			    OC_COND_INDIRECT, root),
 		    0);
 	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
@@ -53,10 +53,10 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 	}
 	pulls = plan->nsteps;
 	for (uint32_t r = 0; r < shape->size; r++) {
-		uint64_t at = slice_at(shape, shape->bytes, r);
+		uint64_t at = oc_coll_slice(shape, shape->bytes, r);
 		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, at),
-						oc_ref(OC_SLOT_SCRATCH, r, at),
-						slice_at(shape, shape->bytes, r + 1) - at);
+						oc_ref(OC_SLOT_SCRATCH, r, 0),
+						oc_coll_slice(shape, shape->bytes, r + 1) - at);
 
 		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, me), r ? plan->nsteps : waits);
 		if (r)
@@ -70,8 +70,8 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 {
 	struct oc_plan *plan = plan_open(shape);
 	uint32_t me = shape->rank;
-	uint64_t off = slice_at(shape, shape->bytes, me);
-	uint64_t len = slice_at(shape, shape->bytes, me + 1) - off;
+	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
+	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
 	uint32_t folded, waits, pulls, done;
 
 	if (!plan)
@@ -81,7 +81,7 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 			    OC_COND_DIRECT, OC_RANK_ALL),
 		    0);
 	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, off), off, len),
+		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len),
 			    OC_COND_INDIRECT, OC_RANK_ALL),
 		    0);
 	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
@@ -89,10 +89,10 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 	pulls = plan->nsteps;
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t r = (me + d) % shape->size;
-		uint64_t at = slice_at(shape, shape->bytes, r);
+		uint64_t at = oc_coll_slice(shape, shape->bytes, r);
 		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, at),
-						oc_ref(OC_SLOT_SCRATCH, r, at),
-						slice_at(shape, shape->bytes, r + 1) - at);
+						oc_ref(OC_SLOT_SCRATCH, r, 0),
+						oc_coll_slice(shape, shape->bytes, r + 1) - at);
 
 		/* In place, nobody may write before all have read: the first
 		 * waits for everybody, the others for the first. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "steps.h"
 
+#include "coll.h"
+
 uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since)
 {
 	const struct oc_shape *shape = &plan->shape;
@@ -17,7 +19,7 @@ uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since)
 	return first;
 }
 
-uint64_t slice_at(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
+uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
 {
 	uint64_t granule = shape->granule ? shape->granule : 1;
 	uint64_t line = granule * 64;

@@ -53,8 +53,4 @@ static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uin
  * first of these steps. */
 uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since);
 
-/* Where slice @k of @bytes begins when @size ranks share the work: on a cache
- * line if slices are long enough, else on a granule. slice_at(size) = bytes. */
-uint64_t slice_at(const struct oc_shape *shape, uint64_t bytes, uint32_t k);
-
 #endif

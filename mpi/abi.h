@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_ABI_H
+#define OC_MPI_ABI_H
+
+/* What differs from one MPI ABI to another. One abi_*.c is built into each
+ * preload library, with that MPI's mpi.h. */
+
+#include <mpi.h>
+
+#include "calc.h"
+
+struct oc_abi {
+	MPI_Comm comm_world;
+	MPI_Comm comm_self;
+	MPI_Comm comm_null;
+	MPI_Datatype byte;
+	MPI_Datatype integer;
+	MPI_Datatype type_null;
+	MPI_Op land;
+	MPI_Info info_null;
+};
+
+extern struct oc_abi oc_abi;
+
+/* True for the file name of the MPI library of this ABI. */
+int oc_abi_is_library(const char *name);
+
+/* Fills oc_abi and the tables below. 0, or -ENOENT with a handle missing. */
+int oc_abi_init(void);
+
+/* What a predefined handle means to CALC; NONE for anything else. */
+enum oc_type oc_abi_type(MPI_Datatype type);
+enum oc_op oc_abi_op(MPI_Op op);
+
+#endif

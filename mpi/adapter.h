@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_ADAPTER_H
+#define OC_MPI_ADAPTER_H
+
+/*
+ * The MPI adapter: turns calls on communicators into operations of groups.
+ *
+ * Whether onecopy or the MPI serves a call must be decided alike on every
+ * rank, yet ranks may pass different counts and datatypes of one signature. So
+ * decisions rest only on what the standard makes equal everywhere: the bytes
+ * of the signature, the communicator, and what was agreed at MPI_Init. How a
+ * buffer is laid out, and where it lies, never decides; it only changes how
+ * bytes are moved. Where counts are known to two ranks alone (Scatterv,
+ * Gatherv, Alltoallv) each pair decides for itself by its own bytes, and the
+ * MPI then gets the same call with the served pairs' counts set to zero.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "coll.h"
+#include "exec.h"
+#include "group.h"
+#include "pmpi.h"
+
+/* Exported under both names: tools and Fortran bindings call PMPI_x. */
+#define OC_EXPORT __attribute__((visibility("default")))
+
+/* What every rank of the node agreed on at MPI_Init. */
+struct oc_agreed {
+	char name[48]; /* rendezvous */
+	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
+	uint64_t stream; /* bytes from which stores go past the caches */
+	uint32_t version;
+};
+
+struct oc_adapter {
+	bool active; /* between MPI_Init and MPI_Finalize, with a node of >= 2 */
+	struct oc_node *node;
+	struct oc_agreed agreed;
+	int keyval;
+	MPI_Comm probe; /* private: where progress is driven */
+	int *node_of_world; /* world rank -> node rank or -1 */
+	int world_size;
+	MPI_Group world_group;
+};
+extern struct oc_adapter oc_adapter;
+
+/* One communicator, attached to it as an attribute. */
+struct oc_comm {
+	struct oc_group *group; /* NULL: the MPI serves it */
+	int rank;
+	int size;
+	uint32_t calls; /* of kinds that do not pay for a group at once */
+	bool tried;
+};
+
+/* The communicator's state for a call all its ranks make: creates its group on
+ * first use, which is collective. NULL: give the call to the MPI. */
+struct oc_comm *oc_comm_get(MPI_Comm comm);
+
+/* The same, but only from the 4th such call on: for calls too cheap to pay for
+ * a group that may serve no second one. */
+struct oc_comm *oc_comm_get_later(MPI_Comm comm);
+
+/* Reports a failed operation as the MPI reports its own. */
+int oc_comm_fail(MPI_Comm comm, int err);
+
+int oc_comm_setup(void); /* 0 or -errno; collective over the node */
+void oc_comm_teardown(void);
+
+/* ---- buffers (buffer.c) -------------------------------------------------- */
+
+/* One side of a call as plain bytes: the user's memory when its layout is
+ * contiguous, else a packed copy in the shared heap. */
+struct oc_buffer {
+	char *at;
+	size_t bytes;
+	void *user; /* packed: where the data came from or goes */
+	size_t count; /* packed: elements of type */
+	MPI_Datatype type;
+	bool packed;
+	bool heap; /* the copy is in the shared heap, else malloc */
+};
+
+/* Bytes of @count elements; 0 when that cannot be said (bad arguments). */
+size_t oc_type_bytes(MPI_Datatype type, size_t count);
+
+/* 0 or an MPI error code. */
+int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
+		   MPI_Comm comm);
+int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
+		   MPI_Comm comm); /* to send from a copy in any case */
+int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
+		   MPI_Comm comm);
+/* Unpacks what was received if @unpack, and frees the copy. */
+int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm);
+
+/* True if elements of @type follow each other without gaps, in order. */
+bool oc_type_contiguous(MPI_Datatype type);
+
+/* Finds out whether packing is concatenation in this MPI. 0 or -EOPNOTSUPP. */
+int oc_buffer_setup(void);
+
+/* ---- vectors of blocks (vbuffer.c) ---------------------------------------- */
+
+/* The side of a v-collective that has one block a rank. Blocks below @min, and
+ * those of other ranks' choosing, are left to the MPI through rest[]. */
+struct oc_vbuffer {
+	char *at;
+	size_t bytes;
+	uint64_t *len; /* [n] bytes served, 0: none */
+	uint64_t *off; /* [n] from at */
+	int *rest; /* [n] the counts left for the MPI */
+	int n;
+	void *user;
+	const int *counts;
+	const int *displs;
+	MPI_Datatype type;
+	bool packed;
+	bool heap;
+};
+
+/* @skip: a block never served (own block in place), or -1. 0 or MPI error. */
+int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
+		    MPI_Datatype type, int n, size_t min, int skip);
+bool oc_vbuffer_any(const struct oc_vbuffer *v);
+int oc_vbuffer_pack(struct oc_vbuffer *v, MPI_Comm comm);
+int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm);
+void oc_vbuffer_close(struct oc_vbuffer *v);
+
+/* Packs (or unpacks) elements between a user's layout and plain bytes. */
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack,
+	       MPI_Comm comm);
+
+/* ---- running and counting (serve.c) -------------------------------------- */
+
+/* Calls counted per collective; served counts bytes of the shape. */
+struct oc_counter {
+	uint64_t served;
+	uint64_t passed;
+	uint64_t bytes;
+};
+extern struct oc_counter oc_counters[OC_COLL_COUNT];
+
+static inline void oc_count_passed(enum oc_coll coll)
+{
+	oc_counters[coll].passed++;
+}
+
+/*
+ * The first look at a call: true if it has a signature of at least the agreed
+ * bytes, written to @bytes. Costs nanoseconds, touches no communicator.
+ */
+static inline bool oc_eligible(enum oc_coll coll, int count, MPI_Datatype type, size_t *bytes)
+{
+	int size;
+
+	if (!oc_adapter.active || count <= 0 || !type || type == oc_abi.type_null)
+		return false;
+	if (pmpi()->Type_size(type, &size) || size <= 0)
+		return false;
+	*bytes = (size_t)count * (size_t)size;
+	return *bytes >= oc_adapter.agreed.min[coll];
+}
+
+/* Runs a collective whose plan depends on @shape alone, from the group's
+ * cache. MPI_SUCCESS or what the error handler returned. */
+int oc_serve(struct oc_comm *oc, MPI_Comm comm, struct oc_shape *shape, struct oc_bind *bind);
+
+/* Runs @plan, which may be NULL (no memory), and destroys it. */
+int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, struct oc_plan *plan, struct oc_bind *bind);
+
+/* Takes part in an operation without a buffer: the others may have work. */
+int oc_serve_absent(struct oc_comm *oc, MPI_Comm comm);
+
+/* Fills what all shapes share. */
+struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);
+
+/* At MPI_Finalize: one JSON line to ONECOPY_STATS. */
+void oc_stats_write(void);
+void oc_stats_retire(const struct oc_group *group);
+
+/* True if stores of a call that writes @bytes on this rank should go past the
+ * caches. */
+bool oc_streams(const struct oc_comm *oc, size_t bytes);
+
+#endif

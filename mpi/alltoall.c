@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "adapter.h"
+
+static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
+		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
+{
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALL, 0, bytes);
+	size_t n = (size_t)oc->size;
+	bool in_place = send == MPI_IN_PLACE;
+	struct oc_bind bind = { .stream = oc_streams(oc, bytes * n) };
+	struct oc_buffer out = { 0 }, in = { 0 };
+	int err, closed;
+
+	/* In place, every block is read by one rank while another's is written
+	 * over it: send from a copy. */
+	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype, comm) :
+			 oc_buffer_send(&out, send, (size_t)scount * n, stype, comm);
+	bind.send = out.at;
+	bind.send_bytes = out.bytes;
+	if (!err)
+		err = oc_buffer_recv(&in, recv, (size_t)rcount * n, rtype, comm);
+	bind.recv = in.at;
+	bind.recv_bytes = in.bytes;
+	if (!err)
+		err = oc_serve(oc, comm, &shape, &bind);
+	oc_buffer_close(&out, false, comm);
+	closed = oc_buffer_close(&in, !err, comm);
+	return err ? err : closed;
+}
+
+OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			   MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_comm *oc;
+	size_t bytes;
+
+	if (oc_eligible(OC_COLL_ALLTOALL, rcount, rtype, &bytes)) {
+		oc = oc_comm_get(comm);
+		if (oc)
+			return serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
+	}
+	oc_count_passed(OC_COLL_ALLTOALL);
+	return pmpi()->Alltoall(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+/* Blocks that are long enough move here, the MPI exchanges the others. */
+static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, const int *sdispls,
+		   MPI_Datatype stype, void *recv, const int *rcounts, const int *rdispls,
+		   MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALLV, 0, 0);
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
+	struct oc_vbuffer out, in = { 0 };
+	struct oc_bind bind = { 0 };
+	int err;
+
+	err = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
+	if (!err)
+		err = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
+	if (err)
+		goto out;
+	if (!oc_vbuffer_any(&out) && !oc_vbuffer_any(&in)) {
+		err = oc_serve_absent(oc, comm);
+	} else {
+		struct oc_blocks outs = { .len = out.len, .off = out.off };
+		struct oc_blocks ins = { .len = in.len, .off = in.off };
+
+		bind.send = out.at;
+		bind.send_bytes = out.bytes;
+		bind.recv = in.at;
+		bind.recv_bytes = in.bytes;
+		bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+		bind.scratch_init = out.off;
+		bind.stream = oc_streams(oc, in.bytes);
+		err = oc_vbuffer_pack(&out, comm);
+		if (!err)
+			err = oc_serve_plan(oc, comm, oc_coll_alltoallv(&shape, &outs, &ins), &bind);
+		if (!err)
+			err = oc_vbuffer_unpack(&in, comm);
+	}
+	if (!err)
+		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
+					rtype, comm);
+out:
+	oc_vbuffer_close(&out);
+	oc_vbuffer_close(&in);
+	return err;
+}
+
+OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
+			    MPI_Datatype stype, void *recv, const int rcounts[],
+			    const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_comm *oc = send == MPI_IN_PLACE ? NULL : oc_comm_get_later(comm);
+
+	if (oc)
+		return serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
+			       comm);
+	oc_count_passed(OC_COLL_ALLTOALLV);
+	return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype, comm);
+}
+
+OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
+			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
+	__attribute__((alias("MPI_Alltoall")));
+OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
+			     MPI_Datatype stype, void *recv, const int rcounts[],
+			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+	__attribute__((alias("MPI_Alltoallv")));

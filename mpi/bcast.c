@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "adapter.h"
+
+static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, int root,
+		 MPI_Comm comm, size_t bytes)
+{
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_BCAST, root, bytes);
+	bool sends = oc->rank == root;
+	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
+	struct oc_buffer data;
+	int err, closed;
+
+	err = sends ? oc_buffer_send(&data, user, (size_t)count, type, comm) :
+		      oc_buffer_recv(&data, user, (size_t)count, type, comm);
+	if (!err && sends) {
+		bind.send = data.at;
+		bind.send_bytes = bytes;
+	} else if (!err) {
+		bind.recv = data.at;
+		bind.recv_bytes = bytes;
+	}
+	if (!err)
+		err = oc_serve(oc, comm, &shape, &bind);
+	closed = oc_buffer_close(&data, !sends && !err, comm);
+	return err ? err : closed;
+}
+
+OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	struct oc_comm *oc;
+	size_t bytes;
+
+	if (oc_eligible(OC_COLL_BCAST, count, type, &bytes)) {
+		oc = oc_comm_get(comm);
+		if (oc && root >= 0 && root < oc->size)
+			return serve(oc, buffer, count, type, root, comm, bytes);
+	}
+	oc_count_passed(OC_COLL_BCAST);
+	return pmpi()->Bcast(buffer, count, type, root, comm);
+}
+
+OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+	__attribute__((alias("MPI_Bcast")));

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "adapter.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap.h"
+
+/* MPI_Pack counts in int: pack this much at a time. */
+#define PACK_STEP ((size_t)1 << 20)
+
+/*
+ * A sender that packs and a receiver that does not must mean the same bytes.
+ * That holds when packing concatenates, as in every homogeneous MPI known; it
+ * is checked once, and without it no call is served.
+ */
+int oc_buffer_setup(void)
+{
+	static const unsigned char in[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	unsigned char out[64];
+	int at = 0;
+
+	if (pmpi()->Pack(in, 4, oc_abi.byte, out, sizeof(out), &at, oc_abi.comm_self) || at != 4 ||
+	    pmpi()->Pack(in + 4, 4, oc_abi.byte, out, sizeof(out), &at, oc_abi.comm_self))
+		return -EOPNOTSUPP;
+	return at == 8 && !memcmp(in, out, 8) ? 0 : -EOPNOTSUPP;
+}
+
+size_t oc_type_bytes(MPI_Datatype type, size_t count)
+{
+	int size;
+
+	if (pmpi()->Type_size(type, &size) || size <= 0)
+		return 0;
+	return (size_t)size * count;
+}
+
+bool oc_type_contiguous(MPI_Datatype type)
+{
+	int integers, addresses, types, combiner;
+	MPI_Aint lb, extent;
+	int size;
+
+	/* A derived type may be dense yet out of order, so only predefined
+	 * ones count; MPI_DOUBLE_INT and its like have gaps. */
+	if (pmpi()->Type_get_envelope(type, &integers, &addresses, &types, &combiner) ||
+	    combiner != MPI_COMBINER_NAMED)
+		return false;
+	if (pmpi()->Type_get_extent(type, &lb, &extent) || pmpi()->Type_size(type, &size))
+		return false;
+	return lb == 0 && extent == size;
+}
+
+static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
+		       bool copy)
+{
+	size_t bytes = oc_type_bytes(type, count);
+
+	*buffer = (struct oc_buffer){ .at = user,
+				      .bytes = bytes,
+				      .user = user,
+				      .count = count,
+				      .type = type };
+	if (!bytes || (!copy && oc_type_contiguous(type)))
+		return MPI_SUCCESS;
+	buffer->packed = true;
+	buffer->at = oc_heap_alloc(bytes);
+	buffer->heap = buffer->at != NULL;
+	if (!buffer->at)
+		buffer->at = malloc(bytes);
+	return buffer->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack,
+	       MPI_Comm comm)
+{
+	size_t size = oc_type_bytes(type, 1);
+	size_t step = size < PACK_STEP ? PACK_STEP / size : 1;
+	MPI_Aint lb, extent;
+	int err;
+
+	err = pmpi()->Type_get_extent(type, &lb, &extent);
+	for (size_t i = 0; i < count && !err; i += step) {
+		size_t n = count - i < step ? count - i : step;
+		char *from = (char *)user + (ptrdiff_t)i * extent;
+		int bytes = (int)(n * size), at = 0;
+
+		if (pack)
+			err = pmpi()->Pack(from, (int)n, type, packed + i * size, bytes, &at, comm);
+		else
+			err = pmpi()->Unpack(packed + i * size, bytes, &at, from, (int)n, type,
+					     comm);
+	}
+	return err;
+}
+
+int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
+		   MPI_Comm comm)
+{
+	int err = buffer_open(buffer, (void *)(uintptr_t)user, count, type, false);
+
+	if (!err && buffer->packed)
+		err = oc_convert(buffer->user, buffer->at, count, type, true, comm);
+	return err;
+}
+
+int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
+		   MPI_Comm comm)
+{
+	int err = buffer_open(buffer, (void *)(uintptr_t)user, count, type, true);
+
+	return err ? err : oc_convert(buffer->user, buffer->at, count, type, true, comm);
+}
+
+int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
+		   MPI_Comm comm)
+{
+	return buffer_open(buffer, user, count, type, false);
+}
+
+int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm)
+{
+	int err = MPI_SUCCESS;
+
+	if (!buffer->packed)
+		return MPI_SUCCESS;
+	if (unpack)
+		err = oc_convert(buffer->user, buffer->at, buffer->count, buffer->type, false,
+				 comm);
+	if (buffer->heap)
+		oc_heap_free(buffer->at);
+	else
+		free(buffer->at);
+	return err;
+}

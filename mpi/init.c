@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * MPI_Init and MPI_Finalize: the ranks of MPI_COMM_WORLD on this machine form
+ * a node. Every step that can fail is voted on, so that either all of them are
+ * served or none.
+ */
+#include "adapter.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <onecopy/onecopy.h>
+
+#include "env.h"
+#include "heap.h"
+#include "../preload/malloc.h"
+#include "tune.h"
+
+struct oc_adapter oc_adapter;
+
+/* Logical and over the node's ranks. */
+static bool all_agree(MPI_Comm node_comm, bool mine)
+{
+	int in = mine, out = 0;
+
+	if (pmpi()->Allreduce(&in, &out, 1, oc_abi.integer, oc_abi.land, node_comm))
+		return false;
+	return out;
+}
+
+/* A GPU's memory is not ours to touch, and nothing tells its pointers apart. */
+static bool uses_accelerator(void)
+{
+	return dlsym(RTLD_DEFAULT, "cuInit") || dlsym(RTLD_DEFAULT, "hipInit") ||
+	       dlsym(RTLD_DEFAULT, "zeInit");
+}
+
+static const char *unwilling(void)
+{
+	if (oc_env()->off)
+		return "ONECOPY=off";
+	if (!(oc_env()->mech & (OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED)))
+		return "ONECOPY_MECH names no mechanism";
+	if (uses_accelerator())
+		return "the program uses an accelerator's run-time library";
+	if (oc_buffer_setup())
+		return "this MPI packs data in a form of its own";
+	if (oc_heap_init())
+		return oc_heap_reason();
+	return NULL;
+}
+
+static int map_world(MPI_Comm node_comm, int node_size)
+{
+	MPI_Group node_group;
+	int *ranks;
+	int err = -ENOMEM;
+
+	if (pmpi()->Comm_size(oc_abi.comm_world, &oc_adapter.world_size) ||
+	    pmpi()->Comm_group(oc_abi.comm_world, &oc_adapter.world_group))
+		return -EIO;
+	ranks = calloc(2 * (size_t)node_size, sizeof(*ranks));
+	oc_adapter.node_of_world = malloc((size_t)oc_adapter.world_size * sizeof(int));
+	if (!ranks || !oc_adapter.node_of_world)
+		goto out;
+	memset(oc_adapter.node_of_world, -1, (size_t)oc_adapter.world_size * sizeof(int));
+	for (int i = 0; i < node_size; i++)
+		ranks[i] = i;
+	err = -EIO;
+	if (pmpi()->Comm_group(node_comm, &node_group))
+		goto out;
+	if (!pmpi()->Group_translate_ranks(node_group, node_size, ranks, oc_adapter.world_group,
+					   ranks + node_size)) {
+		for (int i = 0; i < node_size; i++)
+			oc_adapter.node_of_world[ranks[node_size + i]] = i;
+		err = 0;
+	}
+	pmpi()->Group_free(&node_group);
+out:
+	free(ranks);
+	return err;
+}
+
+/* Rank 0 of the node decides what has to be alike on all of them. */
+static int agree(MPI_Comm node_comm, int node_rank)
+{
+	struct oc_agreed *agreed = &oc_adapter.agreed;
+	uint64_t key[2];
+
+	if (node_rank == 0) {
+		/* On failure the name is merely guessable; peers check uids. */
+		if (getrandom(key, sizeof(key), 0) != sizeof(key))
+			key[0] = key[1] = (uint64_t)getpid();
+		snprintf(agreed->name, sizeof(agreed->name), "%016llx%016llx",
+			 (unsigned long long)key[0], (unsigned long long)key[1]);
+		oc_tune_defaults(agreed, oc_env());
+		agreed->version = oc_version();
+	}
+	return pmpi()->Bcast(agreed, (int)sizeof(*agreed), oc_abi.byte, 0, node_comm) ? -EIO : 0;
+}
+
+static int join(MPI_Comm node_comm, int node_rank, int node_size)
+{
+	struct oc_node_attr attr = {
+		.size = sizeof(attr),
+		.name = oc_adapter.agreed.name,
+		.rank = (uint32_t)node_rank,
+		.nranks = (uint32_t)node_size,
+		.timeout_ms = 20000,
+	};
+	int err = oc_node_join(&attr, &oc_adapter.node);
+
+	if (err)
+		oc_note("cannot join the node's processes: %s", strerror(-err));
+	return err;
+}
+
+static void leave(void)
+{
+	oc_node_leave(oc_adapter.node);
+	oc_adapter.node = NULL;
+	free(oc_adapter.node_of_world);
+	oc_adapter.node_of_world = NULL;
+}
+
+static void start(void)
+{
+	const char *why;
+	MPI_Comm node_comm;
+	int rank, size;
+
+	if (oc_abi_init()) {
+		oc_note("this MPI library lacks symbols of its ABI");
+		return;
+	}
+	if (pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0, oc_abi.info_null,
+				    &node_comm))
+		return;
+	if (pmpi()->Comm_size(node_comm, &size) || pmpi()->Comm_rank(node_comm, &rank) ||
+	    size < 2 || size > OC_MAX_RANKS)
+		goto out;
+	why = unwilling();
+	if (why)
+		oc_note("not used: %s", why);
+	if (!all_agree(node_comm, !why) || agree(node_comm, rank) ||
+	    !all_agree(node_comm, oc_adapter.agreed.version == oc_version()))
+		goto out;
+	if (!all_agree(node_comm, join(node_comm, rank, size) == 0)) {
+		leave();
+		goto out;
+	}
+	if (!all_agree(node_comm, !map_world(node_comm, size) && !oc_comm_setup())) {
+		leave();
+		goto out;
+	}
+	oc_adapter.active = true;
+out:
+	pmpi()->Comm_free(&node_comm);
+}
+
+OC_EXPORT int MPI_Init(int *argc, char ***argv)
+{
+	int err;
+
+	oc_malloc_bypass++;
+	err = pmpi()->Init(argc, argv);
+	oc_malloc_bypass--;
+	if (!err) {
+		oc_malloc_activate();
+		start();
+	}
+	return err;
+}
+
+OC_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int err;
+
+	oc_malloc_bypass++;
+	err = pmpi()->Init_thread(argc, argv, required, provided);
+	oc_malloc_bypass--;
+	if (!err) {
+		oc_malloc_activate();
+		start();
+	}
+	return err;
+}
+
+OC_EXPORT int MPI_Finalize(void)
+{
+	if (oc_adapter.active) {
+		oc_adapter.active = false;
+		oc_comm_teardown();
+		oc_stats_write();
+		leave();
+	}
+	return pmpi()->Finalize();
+}
+
+OC_EXPORT int PMPI_Init(int *argc, char ***argv) __attribute__((alias("MPI_Init")));
+OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+	__attribute__((alias("MPI_Init_thread")));
+OC_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmpi.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi.h"
+
+struct oc_pmpi oc_pmpi_table;
+int oc_pmpi_resolved;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *library;
+
+static const struct {
+	const char *name;
+	size_t at;
+} entries[] = {
+	{ "PMPI_Init", offsetof(struct oc_pmpi, Init) },
+	{ "PMPI_Init_thread", offsetof(struct oc_pmpi, Init_thread) },
+	{ "PMPI_Finalize", offsetof(struct oc_pmpi, Finalize) },
+	{ "PMPI_Bcast", offsetof(struct oc_pmpi, Bcast) },
+	{ "PMPI_Scatter", offsetof(struct oc_pmpi, Scatter) },
+	{ "PMPI_Scatterv", offsetof(struct oc_pmpi, Scatterv) },
+	{ "PMPI_Gather", offsetof(struct oc_pmpi, Gather) },
+	{ "PMPI_Gatherv", offsetof(struct oc_pmpi, Gatherv) },
+	{ "PMPI_Allgather", offsetof(struct oc_pmpi, Allgather) },
+	{ "PMPI_Allgatherv", offsetof(struct oc_pmpi, Allgatherv) },
+	{ "PMPI_Alltoall", offsetof(struct oc_pmpi, Alltoall) },
+	{ "PMPI_Alltoallv", offsetof(struct oc_pmpi, Alltoallv) },
+	{ "PMPI_Reduce", offsetof(struct oc_pmpi, Reduce) },
+	{ "PMPI_Allreduce", offsetof(struct oc_pmpi, Allreduce) },
+	{ "PMPI_Reduce_scatter", offsetof(struct oc_pmpi, Reduce_scatter) },
+	{ "PMPI_Reduce_scatter_block", offsetof(struct oc_pmpi, Reduce_scatter_block) },
+	{ "PMPI_Barrier", offsetof(struct oc_pmpi, Barrier) },
+	{ "PMPI_Alloc_mem", offsetof(struct oc_pmpi, Alloc_mem) },
+	{ "PMPI_Free_mem", offsetof(struct oc_pmpi, Free_mem) },
+	{ "PMPI_Type_size", offsetof(struct oc_pmpi, Type_size) },
+	{ "PMPI_Type_size_x", offsetof(struct oc_pmpi, Type_size_x) },
+	{ "PMPI_Type_get_extent", offsetof(struct oc_pmpi, Type_get_extent) },
+	{ "PMPI_Type_get_true_extent", offsetof(struct oc_pmpi, Type_get_true_extent) },
+	{ "PMPI_Type_get_envelope", offsetof(struct oc_pmpi, Type_get_envelope) },
+	{ "PMPI_Pack", offsetof(struct oc_pmpi, Pack) },
+	{ "PMPI_Unpack", offsetof(struct oc_pmpi, Unpack) },
+	{ "PMPI_Comm_size", offsetof(struct oc_pmpi, Comm_size) },
+	{ "PMPI_Comm_rank", offsetof(struct oc_pmpi, Comm_rank) },
+	{ "PMPI_Comm_test_inter", offsetof(struct oc_pmpi, Comm_test_inter) },
+	{ "PMPI_Comm_group", offsetof(struct oc_pmpi, Comm_group) },
+	{ "PMPI_Comm_dup", offsetof(struct oc_pmpi, Comm_dup) },
+	{ "PMPI_Comm_free", offsetof(struct oc_pmpi, Comm_free) },
+	{ "PMPI_Comm_split_type", offsetof(struct oc_pmpi, Comm_split_type) },
+	{ "PMPI_Comm_create_keyval", offsetof(struct oc_pmpi, Comm_create_keyval) },
+	{ "PMPI_Comm_free_keyval", offsetof(struct oc_pmpi, Comm_free_keyval) },
+	{ "PMPI_Comm_set_attr", offsetof(struct oc_pmpi, Comm_set_attr) },
+	{ "PMPI_Comm_get_attr", offsetof(struct oc_pmpi, Comm_get_attr) },
+	{ "PMPI_Comm_delete_attr", offsetof(struct oc_pmpi, Comm_delete_attr) },
+	{ "PMPI_Comm_call_errhandler", offsetof(struct oc_pmpi, Comm_call_errhandler) },
+	{ "PMPI_Group_translate_ranks", offsetof(struct oc_pmpi, Group_translate_ranks) },
+	{ "PMPI_Group_size", offsetof(struct oc_pmpi, Group_size) },
+	{ "PMPI_Group_free", offsetof(struct oc_pmpi, Group_free) },
+	{ "PMPI_Iprobe", offsetof(struct oc_pmpi, Iprobe) },
+};
+
+static int match_library(struct dl_phdr_info *info, size_t size, void *name)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	base = base ? base + 1 : info->dlpi_name;
+	if (!oc_abi_is_library(base))
+		return 0;
+	*(char **)name = strdup(info->dlpi_name);
+	return 1;
+}
+
+/* The handle of the loaded MPI library; never loads one. */
+static void *find_library(void)
+{
+	char *name = NULL;
+	void *handle = NULL;
+
+	if (dl_iterate_phdr(match_library, &name) && name)
+		handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+	free(name);
+	return handle;
+}
+
+int oc_pmpi_present(void)
+{
+	void *handle = find_library();
+
+	if (handle)
+		dlclose(handle);
+	return handle != NULL;
+}
+
+void *oc_pmpi_symbol(const char *name)
+{
+	/* The program may hold the one copy of a data symbol (copy
+	 * relocation), so what it sees comes first. */
+	void *at = dlsym(RTLD_DEFAULT, name);
+
+	if (!at && library)
+		at = dlsym(library, name);
+	return at;
+}
+
+const struct oc_pmpi *oc_pmpi_resolve(void)
+{
+	pthread_mutex_lock(&lock);
+	if (oc_pmpi_resolved)
+		goto out;
+	library = find_library();
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		void *function = library ? dlsym(library, entries[i].name) : NULL;
+
+		if (!function) {
+			fprintf(stderr,
+				"onecopy: no %s in an MPI library this preload is made for (%s); run the "
+				"program without onecopy\n",
+				entries[i].name, OC_ABI_NAME);
+			abort();
+		}
+		memcpy((char *)&oc_pmpi_table + entries[i].at, &function, sizeof(function));
+	}
+	__atomic_store_n(&oc_pmpi_resolved, 1, __ATOMIC_RELEASE);
+out:
+	pthread_mutex_unlock(&lock);
+	return &oc_pmpi_table;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_PMPI_H
+#define OC_MPI_PMPI_H
+
+/*
+ * The MPI library underneath. The preload has no dependency on it: it may be
+ * loaded into programs that are no MPI programs, and the MPI may come later by
+ * dlopen(). So every function and every handle that is a symbol is looked up.
+ * Both MPI_x and PMPI_x are interposed (Open MPI's Fortran bindings call the
+ * latter), hence real functions are taken from the library itself.
+ */
+
+#include <mpi.h>
+
+struct oc_pmpi {
+	int (*Init)(int *, char ***);
+	int (*Init_thread)(int *, char ***, int, int *);
+	int (*Finalize)(void);
+	int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
+	int (*Scatter)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
+	int (*Scatterv)(const void *, const int *, const int *, MPI_Datatype, void *, int,
+			MPI_Datatype, int, MPI_Comm);
+	int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
+	int (*Gatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *,
+		       MPI_Datatype, int, MPI_Comm);
+	int (*Allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
+	int (*Allgatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *,
+			  MPI_Datatype, MPI_Comm);
+	int (*Alltoall)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
+	int (*Alltoallv)(const void *, const int *, const int *, MPI_Datatype, void *, const int *,
+			 const int *, MPI_Datatype, MPI_Comm);
+	int (*Reduce)(const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
+	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Reduce_scatter)(const void *, void *, const int *, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Reduce_scatter_block)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Barrier)(MPI_Comm);
+	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
+	int (*Free_mem)(void *);
+	/* not interposed, used by the adapter */
+	int (*Type_size)(MPI_Datatype, int *);
+	int (*Type_size_x)(MPI_Datatype, MPI_Count *);
+	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
+	int (*Type_get_true_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
+	int (*Type_get_envelope)(MPI_Datatype, int *, int *, int *, int *);
+	int (*Pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
+	int (*Unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
+	int (*Comm_size)(MPI_Comm, int *);
+	int (*Comm_rank)(MPI_Comm, int *);
+	int (*Comm_test_inter)(MPI_Comm, int *);
+	int (*Comm_group)(MPI_Comm, MPI_Group *);
+	int (*Comm_dup)(MPI_Comm, MPI_Comm *);
+	int (*Comm_free)(MPI_Comm *);
+	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
+	int (*Comm_create_keyval)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *,
+				  int *, void *);
+	int (*Comm_free_keyval)(int *);
+	int (*Comm_set_attr)(MPI_Comm, int, void *);
+	int (*Comm_get_attr)(MPI_Comm, int, void *, int *);
+	int (*Comm_delete_attr)(MPI_Comm, int);
+	int (*Comm_call_errhandler)(MPI_Comm, int);
+	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
+	int (*Group_size)(MPI_Group, int *);
+	int (*Group_free)(MPI_Group *);
+	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
+};
+
+extern struct oc_pmpi oc_pmpi_table;
+extern int oc_pmpi_resolved;
+
+/* Finds the MPI library and fills the table; prints a line and aborts when the
+ * process calls MPI without having one. Idempotent, any thread. */
+const struct oc_pmpi *oc_pmpi_resolve(void);
+
+/* Nonzero if the process has the MPI library loaded by now. */
+int oc_pmpi_present(void);
+
+/* Address of a symbol of the MPI library as the program sees it, or NULL. */
+void *oc_pmpi_symbol(const char *name);
+
+static inline const struct oc_pmpi *pmpi(void)
+{
+	if (__builtin_expect(__atomic_load_n(&oc_pmpi_resolved, __ATOMIC_ACQUIRE), 1))
+		return &oc_pmpi_table;
+	return oc_pmpi_resolve();
+}
+
+#endif

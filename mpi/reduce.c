@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Reduce, Allreduce, Reduce_scatter and Reduce_scatter_block with predefined
+ * operators. User-defined ones stay with the MPI. */
+#include "adapter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What CALC needs to know, if it can do this reduction. */
+static bool calc_of(struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
+{
+	bind->op = oc_abi_op(op);
+	bind->type = oc_abi_type(type);
+	return bind->op && bind->type && oc_calc_supported(bind->op, bind->type);
+}
+
+/* Bytes of the longest slice: what a rank folds into scratch. */
+static size_t longest_slice(const struct oc_shape *shape)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t r = 0; r < shape->size; r++) {
+		uint64_t len = oc_coll_slice(shape, shape->bytes, r + 1) -
+			       oc_coll_slice(shape, shape->bytes, r);
+
+		if (len > longest)
+			longest = len;
+	}
+	return longest;
+}
+
+static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, const void *send,
+		 void *recv, int count, int root, MPI_Comm comm)
+{
+	size_t elem = oc_type_size(bind->type);
+	size_t bytes = (size_t)count * elem;
+	struct oc_shape shape = oc_shape_of(oc, coll, root, bytes);
+
+	shape.granule = (uint16_t)elem;
+	bind->send = send == MPI_IN_PLACE ? recv : send;
+	bind->send_bytes = bytes;
+	if (coll == OC_COLL_ALLREDUCE || oc->rank == root) {
+		bind->recv = recv;
+		bind->recv_bytes = bytes;
+	}
+	bind->scratch_bytes = longest_slice(&shape);
+	bind->stream = oc_streams(oc, bytes);
+	return oc_serve(oc, comm, &shape, bind);
+}
+
+OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			 int root, MPI_Comm comm)
+{
+	struct oc_bind bind = { 0 };
+	struct oc_comm *oc;
+	size_t bytes;
+
+	if (oc_eligible(OC_COLL_REDUCE, count, type, &bytes) && calc_of(&bind, op, type)) {
+		oc = oc_comm_get(comm);
+		if (oc && root >= 0 && root < oc->size)
+			return serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
+	}
+	oc_count_passed(OC_COLL_REDUCE);
+	return pmpi()->Reduce(send, recv, count, type, op, root, comm);
+}
+
+OC_EXPORT int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			    MPI_Comm comm)
+{
+	struct oc_bind bind = { 0 };
+	struct oc_comm *oc;
+	size_t bytes;
+
+	if (oc_eligible(OC_COLL_ALLREDUCE, count, type, &bytes) && calc_of(&bind, op, type)) {
+		oc = oc_comm_get(comm);
+		if (oc)
+			return serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
+	}
+	oc_count_passed(OC_COLL_ALLREDUCE);
+	return pmpi()->Allreduce(send, recv, count, type, op, comm);
+}
+
+/* @counts: [size] elements of each rank's block. */
+static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *send, void *recv,
+			 const int *counts, MPI_Comm comm)
+{
+	size_t elem = oc_type_size(bind->type);
+	size_t n = (size_t)oc->size;
+	uint64_t *len = calloc(2 * n, sizeof(*len));
+	struct oc_blocks blocks = { .len = len, .off = len + n };
+	struct oc_shape shape;
+	uint64_t total = 0;
+	int err;
+
+	if (!len)
+		return oc_comm_fail(comm, -ENOMEM);
+	for (size_t r = 0; r < n; r++) {
+		len[r] = (uint64_t)counts[r] * elem;
+		len[n + r] = total;
+		total += len[r];
+	}
+	shape = oc_shape_of(oc, OC_COLL_REDUCE_SCATTER, 0, total);
+	shape.in_place = send == MPI_IN_PLACE;
+	bind->send = shape.in_place ? recv : send;
+	bind->send_bytes = total;
+	bind->recv = recv;
+	bind->recv_bytes = len[oc->rank];
+	bind->scratch_bytes = shape.in_place ? len[oc->rank] : 0;
+	bind->stream = oc_streams(oc, len[oc->rank]);
+	err = oc_serve_plan(oc, comm, oc_coll_reduce_scatter(&shape, &blocks), bind);
+	free(len);
+	return err;
+}
+
+OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[],
+				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct oc_bind bind = { 0 };
+	struct oc_comm *oc;
+	int64_t total = 0;
+	int size = 0;
+
+	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !calc_of(&bind, op, type) ||
+	    pmpi()->Comm_size(comm, &size))
+		goto pass;
+	for (int r = 0; r < size; r++) {
+		if (counts[r] < 0)
+			goto pass;
+		total += counts[r];
+	}
+	if ((uint64_t)total * oc_type_size(bind.type) <
+	    oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER])
+		goto pass;
+	oc = oc_comm_get(comm);
+	if (oc)
+		return serve_scatter(oc, &bind, send, recv, counts, comm);
+pass:
+	oc_count_passed(OC_COLL_REDUCE_SCATTER);
+	return pmpi()->Reduce_scatter(send, recv, counts, type, op, comm);
+}
+
+OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
+				       MPI_Op op, MPI_Comm comm)
+{
+	struct oc_bind bind = { 0 };
+	struct oc_comm *oc = NULL;
+	int *counts;
+	size_t bytes;
+	int err;
+
+	if (oc_eligible(OC_COLL_REDUCE_SCATTER, count, type, &bytes) && calc_of(&bind, op, type))
+		oc = oc_comm_get(comm);
+	if (!oc) {
+		oc_count_passed(OC_COLL_REDUCE_SCATTER);
+		return pmpi()->Reduce_scatter_block(send, recv, count, type, op, comm);
+	}
+	counts = calloc((size_t)oc->size, sizeof(*counts));
+	if (!counts)
+		return oc_comm_fail(comm, -ENOMEM);
+	for (int r = 0; r < oc->size; r++)
+		counts[r] = count;
+	err = serve_scatter(oc, &bind, send, recv, counts, comm);
+	free(counts);
+	return err;
+}
+
+OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			  int root, MPI_Comm comm) __attribute__((alias("MPI_Reduce")));
+OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			     MPI_Comm comm) __attribute__((alias("MPI_Allreduce")));
+OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
+				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+	__attribute__((alias("MPI_Reduce_scatter")));
+OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
+					MPI_Op op, MPI_Comm comm)
+	__attribute__((alias("MPI_Reduce_scatter_block")));

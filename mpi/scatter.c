@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "adapter.h"
+
+static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
+		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
+{
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTER, root, bytes);
+	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
+	struct oc_buffer out = { 0 }, in = { 0 };
+	int err = MPI_SUCCESS, closed;
+
+	shape.in_place = recv == MPI_IN_PLACE;
+	if (oc->rank == root) {
+		err = oc_buffer_send(&out, send, (size_t)scount * (size_t)oc->size, stype, comm);
+		bind.send = out.at;
+		bind.send_bytes = out.bytes;
+	}
+	if (!err && !shape.in_place) {
+		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
+		bind.recv = in.at;
+		bind.recv_bytes = in.bytes;
+	}
+	if (!err)
+		err = oc_serve(oc, comm, &shape, &bind);
+	oc_buffer_close(&out, false, comm);
+	closed = oc_buffer_close(&in, !err, comm);
+	return err ? err : closed;
+}
+
+OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			  MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	struct oc_comm *oc;
+	size_t bytes;
+	int rank;
+
+	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
+	    pmpi()->Comm_rank(comm, &rank))
+		goto pass;
+	if (!(rank == root ? oc_eligible(OC_COLL_SCATTER, scount, stype, &bytes) :
+			     oc_eligible(OC_COLL_SCATTER, rcount, rtype, &bytes)))
+		goto pass;
+	oc = oc_comm_get(comm);
+	if (oc && root >= 0 && root < oc->size)
+		return serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
+pass:
+	oc_count_passed(OC_COLL_SCATTER);
+	return pmpi()->Scatter(send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
+/* The root: blocks that are long enough are pulled by their receivers, then
+ * the MPI scatters the others. */
+static int serve_root(struct oc_comm *oc, const void *send, const int *counts, const int *displs,
+		      MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, oc->rank, 0);
+	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
+	struct oc_buffer in = { 0 };
+	struct oc_vbuffer out;
+	struct oc_bind bind = { 0 };
+	int err, closed;
+
+	err = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size,
+			      oc_adapter.agreed.min[OC_COLL_SCATTERV], skip);
+	if (err)
+		goto out;
+	if (!oc_vbuffer_any(&out)) {
+		err = oc_serve_absent(oc, comm);
+		goto rest;
+	}
+	err = oc_vbuffer_pack(&out, comm);
+	if (!err && out.len[oc->rank])
+		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
+	if (!err) {
+		struct oc_blocks blocks = { .len = out.len, .off = out.off };
+
+		bind.send = out.at;
+		bind.send_bytes = out.bytes;
+		bind.recv = in.at;
+		bind.recv_bytes = in.bytes;
+		bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+		bind.scratch_init = out.off;
+		bind.stream = oc_streams(oc, out.bytes);
+		err = oc_serve_plan(oc, comm, oc_coll_scatterv(&shape, &blocks), &bind);
+	}
+	closed = oc_buffer_close(&in, !err, comm);
+	err = err ? err : closed;
+rest:
+	if (!err)
+		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv,
+				       out.len[oc->rank] ? 0 : rcount, rtype, oc->rank, comm);
+out:
+	oc_vbuffer_close(&out);
+	return err;
+}
+
+static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype rtype, int root,
+		      MPI_Comm comm, size_t bytes)
+{
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, 0);
+	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
+	uint64_t len[OC_MAX_RANKS];
+	struct oc_blocks blocks = { .len = len };
+	struct oc_buffer in;
+	int err, closed;
+
+	len[oc->rank] = bytes;
+	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
+	bind.recv = in.at;
+	bind.recv_bytes = in.bytes;
+	if (!err)
+		err = oc_serve_plan(oc, comm, oc_coll_scatterv(&shape, &blocks), &bind);
+	closed = oc_buffer_close(&in, !err, comm);
+	return err ? err : closed;
+}
+
+OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displs[],
+			   MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, int root,
+			   MPI_Comm comm)
+{
+	struct oc_comm *oc = oc_comm_get_later(comm);
+	size_t bytes;
+	int err = MPI_SUCCESS;
+
+	if (!oc || root < 0 || root >= oc->size) {
+		oc_count_passed(OC_COLL_SCATTERV);
+		return pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root,
+					comm);
+	}
+	if (oc->rank == root)
+		return serve_root(oc, send, counts, displs, stype, recv, rcount, rtype, comm);
+	if (oc_eligible(OC_COLL_SCATTERV, rcount, rtype, &bytes)) {
+		err = serve_leaf(oc, recv, rcount, rtype, root, comm, bytes);
+		rcount = 0;
+	} else {
+		err = oc_serve_absent(oc, comm);
+	}
+	return err ? err :
+		     pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
+}
+
+OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			   MPI_Datatype rtype, int root, MPI_Comm comm)
+	__attribute__((alias("MPI_Scatter")));
+OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
+			    MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype,
+			    int root, MPI_Comm comm) __attribute__((alias("MPI_Scatterv")));

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune.h"
+
+#include <unistd.h>
+
+#include <onecopy/onecopy.h>
+
+void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
+{
+	bool heap = !env->heap_off && env->mech & OC_MECH_HEAP;
+	uint64_t min = heap ? 8 << 10 : 256 << 10;
+
+	if (env->min)
+		min = env->min;
+	for (int c = 0; c < OC_COLL_COUNT; c++)
+		agreed->min[c] = min;
+	agreed->min[OC_COLL_BARRIER] = 0;
+	agreed->stream = 32 << 10;
+}

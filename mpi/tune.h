@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_TUNE_H
+#define OC_MPI_TUNE_H
+
+#include "adapter.h"
+#include "env.h"
+
+/* From which size on each collective is served, and which stores it uses.
+ * Called on one rank, which tells the others. */
+void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env);
+
+#endif
