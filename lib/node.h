@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define OC_CACHELINE 64
 #define OC_MAX_RANKS 1024
@@ -25,36 +26,42 @@ enum oc_rank_state { OC_RANK_ABSENT, OC_RANK_JOINED, OC_RANK_LEFT };
 
 struct oc_ctl_rank {
 	_Alignas(OC_CACHELINE) _Atomic uint32_t state;
-	uint32_t pid; /* in the owner's PID namespace */
-	uint64_t pidns; /* inode of that namespace, 0 unknown */
-	uint64_t starttime; /* field 22 of /proc/self/stat: tells a PID reused */
-	uint64_t arena_size; /* 0: no arena */
+	uint32_t pid;	      /* in the owner's PID namespace */
+	uint64_t pidns;	      /* inode of that namespace, 0 unknown */
+	uint64_t starttime;   /* field 22 of /proc/self/stat: tells a PID reused */
+	uint64_t arena_size;  /* 0: no arena */
 	uint64_t probe_token; /* random; what a CMA probe must read back */
-	uint64_t probe_addr; /* where the owner keeps it (and its write-probe word) */
-	uint64_t cpus[16]; /* affinity mask of the owner, 1024 CPUs */
+	uint64_t probe_addr;  /* where the owner keeps it (and its write-probe word) */
+	uint64_t cpus[16];    /* affinity mask of the owner, 1024 CPUs */
 };
 
 struct oc_ctl {
 	uint32_t magic;
 	uint32_t abi;
 	uint32_t nranks;
-	uint32_t reserved;
-	uint64_t bytes; /* of the whole segment */
-	uint64_t rank_off; /* of struct oc_ctl_rank[0] */
-	uint64_t area_off; /* of rank 0's area */
-	uint64_t area_bytes; /* of each */
-	_Atomic uint32_t barrier_count; /* join and leave only */
-	_Atomic uint32_t barrier_gen;
+	uint32_t cpu_quota;		/* CPUs the cgroup of rank 0 may use at once, 0: no limit */
+	uint64_t bytes;			/* of the whole segment */
+	uint64_t rank_off;		/* of struct oc_ctl_rank[0] */
+	uint64_t area_off;		/* of rank 0's area */
+	uint64_t area_bytes;		/* of each */
+	uint64_t cookie_mask;		/* random; hides owner and slot in a cookie */
+	_Atomic uint32_t barrier_count; /* oc_node_barrier() only */
+	_Atomic uint32_t barrier_gen;	/* futex; top bit: broken for good */
 };
 
 struct oc_node_peer {
-	char *arena; /* mapping of the peer's arena in this process, or NULL */
+	/* Mapping of the peer's arena in this process, or NULL. A rank's arena
+	 * is mapped by every rank or by none. [rank]: the arena itself. */
+	char *arena;
 	size_t arena_size;
 	uint32_t pid;
 	bool cma_read; /* probed by a real copy in this direction */
 	bool cma_write;
-	int cma_err; /* errno of the refusal */
+	int cma_err; /* errno of the refusal; ESRCH: the PID names another process here */
+	_Atomic uint64_t seen_ms; /* when a copy last asked whether it is alive */
 };
+
+struct oc_region_table;
 
 struct oc_node {
 	int ctl_fd;
@@ -62,10 +69,21 @@ struct oc_node {
 	struct oc_ctl_rank *ranks;
 	uint32_t rank;
 	uint32_t nranks;
-	uint32_t ncpus; /* distinct CPUs the ranks may run on */
-	bool oversubscribed; /* nranks > ncpus */
+	uint32_t ncpus;		    /* distinct CPUs the ranks may run on */
+	bool oversubscribed;	    /* nranks > ncpus */
 	struct oc_node_peer *peers; /* [nranks]; [rank] is this process */
-	uint32_t spin; /* polls before yielding, 0 when oversubscribed */
+	uint32_t spin;		    /* polls before yielding, 0 when oversubscribed */
+	uint32_t pid;		    /* of the process that joined */
+	/* A page that fork empties: tells a child in no time that the handle is
+	 * not its own. NULL on kernels without MADV_WIPEONFORK. */
+	const uint32_t *mine;
+	uint64_t ctl_ino;		/* of the control segment: is ctl_fd still ours? */
+	void *probe;			/* what peers read and write to probe CMA */
+	struct oc_region_table *table;	/* this rank's regions: lib/region.c */
+	_Atomic uint32_t mech_mask;	/* OC_MECH_* this process may use */
+	_Atomic uint64_t mech_calls[3]; /* served, by index of the OC_MECH_* bit */
+	_Atomic uint64_t mech_bytes[3];
+	_Atomic uint64_t demotions;
 };
 
 struct oc_node_attr;
@@ -77,8 +95,24 @@ static inline char *oc_node_area(const struct oc_node *node, uint32_t rank)
 	return (char *)node->ctl + node->ctl->area_off + rank * node->ctl->area_bytes;
 }
 
-/* False only when the peer's process is known to be gone without having left.
- * Costs a system call or two: for slow paths. Any thread. */
+/* False when the peer has left or its process is known to be gone. Costs a
+ * system call or two: for slow paths. Any thread. lib/alive.c */
 bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer);
+
+/* Takes the lock that says "alive" and fills in who this process is. */
+int oc_node_declare(struct oc_node *node);
+
+/* False in a child forked from the process that joined: there the control
+ * segment and the arenas are not mapped. */
+static inline bool oc_node_mine(const struct oc_node *node)
+{
+	if (node->mine)
+		return *node->mine != 0;
+	return (uint32_t)getpid() == node->pid;
+}
+
+/* True if the control segment's descriptor still is what was joined: programs
+ * that close every descriptor they did not open exist. */
+bool oc_node_owns_fd(const struct oc_node *node);
 
 #endif

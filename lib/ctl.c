@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "area.h"
+#include "env.h"
+
+#define OC_CTL_MAGIC 0x6c74636fu
+#define OC_CTL_ABI   1u
+#define OC_PAGE	     4096u
+#define OC_HUGE_PAGE (2u << 20)
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+static int make_memfd(uint64_t bytes)
+{
+	struct rlimit limit;
+	int fd, err;
+
+	/* Growing a file past the limit raises SIGXFSZ: ask first. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < bytes)
+		return -EFBIG;
+	fd = memfd_create("onecopy-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = memfd_create("onecopy-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	/* Sealed, no rank can make the others fault by cutting it short. */
+	if (ftruncate(fd, (off_t)bytes) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int map_segment(struct oc_node *node, uint64_t bytes)
+{
+	struct stat st;
+	void *at;
+
+	if (fstat(node->ctl_fd, &st))
+		return -errno;
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, node->ctl_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	node->ctl_ino = st.st_ino;
+	/* A forked child is not a rank, and a core file not the place. */
+	madvise(at, bytes, MADV_DONTFORK);
+	madvise(at, bytes, MADV_DONTDUMP);
+	node->ctl = at;
+	return 0;
+}
+
+int oc_ctl_create(struct oc_node *node)
+{
+	uint64_t rank_off = round_up(sizeof(struct oc_ctl), OC_CACHELINE);
+	uint64_t area_off = round_up(rank_off + node->nranks * sizeof(struct oc_ctl_rank), OC_PAGE);
+	uint64_t bytes = area_off + (uint64_t)node->nranks * OC_AREA_BYTES;
+	int fd = make_memfd(bytes), err;
+
+	if (fd < 0)
+		return fd;
+	node->ctl_fd = fd;
+	err = map_segment(node, bytes);
+	if (err)
+		goto close_fd;
+	node->ctl->magic = OC_CTL_MAGIC;
+	node->ctl->abi = OC_CTL_ABI;
+	node->ctl->nranks = node->nranks;
+	node->ctl->bytes = bytes;
+	node->ctl->rank_off = rank_off;
+	node->ctl->area_off = area_off;
+	node->ctl->area_bytes = OC_AREA_BYTES;
+	if (getrandom(&node->ctl->cookie_mask, sizeof(node->ctl->cookie_mask), 0) !=
+	    sizeof(node->ctl->cookie_mask)) {
+		err = -EIO;
+		goto unmap;
+	}
+	node->ranks = (struct oc_ctl_rank *)((char *)node->ctl + rank_off);
+	return 0;
+
+unmap:
+	munmap(node->ctl, bytes);
+	node->ctl = NULL;
+close_fd:
+	close(fd);
+	node->ctl_fd = -1;
+	return err;
+}
+
+int oc_ctl_open(struct oc_node *node, int fd)
+{
+	struct oc_ctl *ctl;
+	struct stat st;
+	int err, seals = fcntl(fd, F_GET_SEALS);
+
+	node->ctl_fd = fd;
+	err = -EPROTO;
+	if (fstat(fd, &st) || seals < 0 || !(seals & F_SEAL_SHRINK) ||
+	    (uint64_t)st.st_size < sizeof(*ctl))
+		goto close_fd;
+	err = map_segment(node, (uint64_t)st.st_size);
+	if (err)
+		goto close_fd;
+	ctl = node->ctl;
+	err = -EPROTO;
+	if (ctl->magic != OC_CTL_MAGIC || ctl->abi != OC_CTL_ABI || ctl->nranks != node->nranks ||
+	    ctl->bytes != (uint64_t)st.st_size || ctl->area_bytes != OC_AREA_BYTES ||
+	    ctl->rank_off > ctl->bytes || ctl->area_off > ctl->bytes ||
+	    ctl->area_off < ctl->rank_off + ctl->nranks * sizeof(struct oc_ctl_rank) ||
+	    ctl->bytes - ctl->area_off < (uint64_t)ctl->nranks * OC_AREA_BYTES)
+		goto unmap;
+	node->ranks = (struct oc_ctl_rank *)((char *)ctl + ctl->rank_off);
+	return 0;
+
+unmap:
+	munmap(node->ctl, (size_t)st.st_size);
+	node->ctl = NULL;
+close_fd:
+	close(fd);
+	node->ctl_fd = -1;
+	return err;
+}
+
+void oc_ctl_close(struct oc_node *node)
+{
+	if (!node->ctl)
+		return;
+	/* Closing what the program has put there instead would be worse than
+	 * a descriptor lost. */
+	if (oc_node_owns_fd(node))
+		close(node->ctl_fd);
+	munmap(node->ctl, node->ctl->bytes);
+	node->ctl = NULL;
+}
+
+/*
+ * The arena starts at a huge page's boundary in its owner; only if it does here
+ * too can the kernel map its huge pages as such.
+ */
+static void *map_aligned(int fd, size_t size)
+{
+	size_t room = size + OC_HUGE_PAGE, head;
+	char *hole, *at;
+
+	hole = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (hole == MAP_FAILED)
+		return MAP_FAILED;
+	head = round_up((uintptr_t)hole, OC_HUGE_PAGE) - (uintptr_t)hole;
+	at = mmap(hole + head, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		  fd, 0);
+	if (at == MAP_FAILED) {
+		int err = errno;
+
+		munmap(hole, room);
+		errno = err;
+		return MAP_FAILED;
+	}
+	size = round_up(size, OC_PAGE);
+	if (head)
+		munmap(hole, head);
+	if (head + size < room)
+		munmap(at + size, room - head - size);
+	return at;
+}
+
+int oc_ctl_map_arena(struct oc_node_peer *peer, int fd, uint64_t size)
+{
+	struct stat st;
+	void *at;
+
+	/* Beyond the end of the file lies SIGBUS. */
+	if (fstat(fd, &st))
+		return -errno;
+	if (size > (uint64_t)st.st_size || size % OC_PAGE)
+		return -EPROTO;
+	at = map_aligned(fd, size);
+	if (at == MAP_FAILED)
+		return -errno;
+	madvise(at, size, MADV_DONTFORK);
+	madvise(at, size, MADV_DONTDUMP);
+	peer->arena = at;
+	peer->arena_size = size;
+	return 0;
+}
+
+void oc_ctl_unmap_arena(struct oc_node_peer *peer)
+{
+	if (peer->arena)
+		munmap(peer->arena, peer->arena_size);
+	peer->arena = NULL;
+	peer->arena_size = 0;
+}

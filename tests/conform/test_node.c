@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Joining, leaving, liveness and the barrier. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job.h"
+
+static struct oc_node_attr attr_of(const struct job *job, const char *name, uint32_t timeout_ms)
+{
+	return (struct oc_node_attr){.size = sizeof(struct oc_node_attr),
+				     .name = name,
+				     .fd = job->fd,
+				     .peer_fds = job->peer_fds,
+				     .rank = job->rank,
+				     .nranks = job->nranks,
+				     .timeout_ms = timeout_ms};
+}
+
+static void nap_ms(long ms)
+{
+	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&ts, NULL);
+}
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static int count_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void check_members(struct job *job, oc_node *node)
+{
+	CHECK_EQ(oc_node_rank(node), job->rank);
+	CHECK_EQ(oc_node_size(node), job->nranks);
+	for (uint32_t i = 0; i < job->nranks; i++)
+		CHECK_EQ(oc_node_alive(node, i), 1);
+	CHECK_EQ(oc_node_alive(node, job->nranks), -EINVAL);
+}
+
+static void test_sockets(struct job *job)
+{
+	oc_node *node = job_join(job);
+
+	check_members(job, node);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_node_leave(node);
+}
+
+static void test_name(struct job *job)
+{
+	oc_node *node;
+
+	/* Whoever comes first waits for the others. */
+	nap_ms((long)(job_random() % 50));
+	node = job_join_by_name(job);
+	check_members(job, node);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_node_leave(node);
+}
+
+static void test_rejoin(struct job *job)
+{
+	int before = 0;
+
+	for (int i = 0; i < 20; i++) {
+		oc_node *node = job_join_by_name(job);
+
+		CHECK_EQ(oc_node_barrier(node), 0);
+		oc_node_leave(node);
+		if (i == 0)
+			before = count_fds();
+	}
+	CHECK_EQ(count_fds(), before);
+}
+
+static void test_bad_attr(struct job *job)
+{
+	struct oc_node_attr good = attr_of(job, job->name, 1000), attr;
+	char long_name[80];
+	oc_node *node = (void *)1;
+
+	CHECK_EQ(oc_node_join(NULL, &node), -EINVAL);
+	CHECK_EQ(oc_node_join(&good, NULL), -EINVAL);
+	attr = good;
+	attr.size = 8;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	attr = good;
+	attr.flags = 1;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	attr = good;
+	attr.nranks = 0;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	attr.nranks = 1025;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	attr = good;
+	attr.rank = attr.nranks;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	attr = good;
+	attr.name = "";
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[65] = '\0';
+	attr.name = long_name;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+	CHECK(node == (void *)1);
+	oc_node_leave(NULL);
+}
+
+static void test_late(struct job *job)
+{
+	struct oc_node_attr attr = attr_of(job, job->name, 300);
+	oc_node *node;
+
+	/* The last rank never comes. */
+	if (job->rank == job->nranks - 1)
+		return;
+	CHECK_EQ(oc_node_join(&attr, &node), -ETIMEDOUT);
+}
+
+static void test_name_taken(struct job *job)
+{
+	struct oc_node_attr attr = attr_of(job, job->name, 300);
+	oc_node *node;
+	int err;
+
+	/* Two ranks 0 of one name: exactly one may listen. */
+	attr.rank = 0;
+	attr.nranks = 2;
+	err = oc_node_join(&attr, &node);
+	CHECK(err == -EADDRINUSE || err == -ETIMEDOUT);
+	atomic_fetch_add(&job->shared->word[err == -ETIMEDOUT], 1);
+	while (atomic_load(&job->shared->word[0]) + atomic_load(&job->shared->word[1]) <
+	       job->nranks)
+		nap_ms(1);
+	CHECK_EQ(atomic_load(&job->shared->word[1]), 1);
+}
+
+static void test_other_uid(struct job *job)
+{
+	struct oc_node_attr attr = attr_of(job, job->name, 1500);
+	oc_node *node;
+
+	if (geteuid())
+		job_skip("needs root to become another user");
+	/* The name holds the uid, so a stranger has to lie about it; inherited
+	 * sockets have no name. */
+	attr.name = NULL;
+	if (job->rank == 1)
+		CHECK_EQ(seteuid(65534), 0);
+	CHECK_EQ(oc_node_join(&attr, &node), job->rank == 1 ? -EPERM : -EPIPE);
+}
+
+static void test_dies_joining(struct job *job)
+{
+	struct oc_node_attr attr = attr_of(job, NULL, 20000);
+	double start = now_s();
+	oc_node *node;
+	int err;
+
+	if (job->rank == job->nranks - 1) {
+		nap_ms(50);
+		job_die();
+	}
+	err = oc_node_join(&attr, &node);
+	CHECK(err == -EPIPE);
+	CHECK(now_s() - start < 15); /* long before the time-out */
+}
+
+static void test_ranks_disagree(struct job *job)
+{
+	struct oc_node_attr attr = attr_of(job, NULL, 5000);
+	oc_node *node;
+
+	if (job->rank == 1)
+		attr.nranks++;
+	CHECK_EQ(oc_node_join(&attr, &node), -EINVAL);
+}
+
+static void test_file_size_limit(struct job *job)
+{
+	struct oc_node_attr attr = attr_of(job, NULL, 5000);
+	struct rlimit limit = {.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
+	oc_node *node;
+
+	/* Everybody hears of rank 0's trouble, nobody of SIGXFSZ. */
+	if (job->rank == 0)
+		CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	CHECK_EQ(oc_node_join(&attr, &node), -EFBIG);
+}
+
+static void test_killed(struct job *job)
+{
+	oc_node *node = job_join(job);
+	uint32_t last = job->nranks - 1;
+	double start;
+
+	CHECK_EQ(oc_node_barrier(node), 0);
+	if (job->rank == last)
+		job_die();
+	start = now_s();
+	CHECK_EQ(oc_node_barrier(node), -EPIPE);
+	CHECK_EQ(oc_node_barrier(node), -EPIPE);
+	CHECK_EQ(oc_node_alive(node, last), 0);
+	CHECK_EQ(oc_node_alive(node, job->rank), 1);
+	CHECK(now_s() - start < 10);
+	oc_node_leave(node);
+}
+
+static void test_left(struct job *job)
+{
+	oc_node *node = job_join(job);
+	uint32_t last = job->nranks - 1;
+
+	CHECK_EQ(oc_node_barrier(node), 0);
+	if (job->rank == last) {
+		oc_node_leave(node);
+		while (atomic_load(&job->shared->word[0]) < last)
+			nap_ms(1);
+		return;
+	}
+	CHECK_EQ(oc_node_barrier(node), -EPIPE);
+	CHECK_EQ(oc_node_alive(node, last), 0);
+	atomic_fetch_add(&job->shared->word[0], 1);
+	oc_node_leave(node);
+}
+
+static void test_barrier(struct job *job)
+{
+	oc_node *node = job_join(job);
+	uint32_t n = job->nranks;
+
+	for (uint64_t turn = 1; turn <= 300; turn++) {
+		atomic_fetch_add(&job->shared->word[0], 1);
+		CHECK_EQ(oc_node_barrier(node), 0);
+		CHECK(atomic_load(&job->shared->word[0]) >= turn * n);
+		CHECK(atomic_load(&job->shared->word[0]) < (turn + 1) * n);
+		CHECK_EQ(oc_node_barrier(node), 0);
+	}
+	oc_node_leave(node);
+}
+
+/* A child of fork has no part in the node, and its end is not the rank's. */
+static void test_fork(struct job *job)
+{
+	oc_node *node = job_join(job);
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(oc_node_barrier(node), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		oc_cookie cookie;
+		struct iovec iov = {.iov_base = &cookie, .iov_len = sizeof(cookie)};
+
+		CHECK_EQ(oc_node_alive(node, 0), -EINVAL);
+		CHECK_EQ(oc_node_barrier(node), -EINVAL);
+		CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ, &cookie), -EINVAL);
+		CHECK_EQ(oc_get(node, 1, 0, &iov, 1), -EINVAL);
+		oc_node_leave(node);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	for (uint32_t i = 0; i < job->nranks; i++)
+		CHECK_EQ(oc_node_alive(node, i), 1);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_node_leave(node);
+}
+
+/* Programs that close every descriptor they did not open drop the lock that
+ * says "alive" with it, and must not lose a descriptor of their own later. */
+static void test_descriptors_closed(struct job *job)
+{
+	oc_node *node = job_join(job);
+	int fds[2];
+
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	CHECK_EQ(pipe(fds), 0);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	for (uint32_t i = 0; i < job->nranks; i++)
+		CHECK_EQ(oc_node_alive(node, i), 1);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_node_leave(node);
+	CHECK(fcntl(fds[0], F_GETFD) >= 0);
+	CHECK(fcntl(fds[1], F_GETFD) >= 0);
+}
+
+/* With too little address space for the arenas the join still works. */
+static void test_address_space(struct job *job)
+{
+	struct rlimit limit = {.rlim_cur = 96 << 20, .rlim_max = RLIM_INFINITY};
+	struct oc_mech_report report;
+	oc_node *node;
+
+	if (job->rank == job->nranks - 1)
+		setrlimit(RLIMIT_AS, &limit);
+	node = job_join(job);
+	for (uint32_t i = 0; i < job->nranks; i++) {
+		if (i == job->rank)
+			continue;
+		CHECK_EQ(oc_mech_query(node, i, &report), 0);
+		if (i == job->nranks - 1 || job->rank == job->nranks - 1)
+			CHECK(!(report.usable & OC_MECH_HEAP));
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_node_leave(node);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct job_case cases[] = {
+		{"sockets", 1, 5, test_sockets},
+		{"name", 1, 5, test_name},
+		{"rejoin", 2, 3, test_rejoin},
+		{"bad-attr", 1, 1, test_bad_attr},
+		{"late", 2, 4, test_late},
+		{"name-taken", 2, 3, test_name_taken},
+		{"other-uid", 2, 2, test_other_uid},
+		{"dies-joining", 2, 4, test_dies_joining},
+		{"ranks-disagree", 2, 3, test_ranks_disagree},
+		{"file-size-limit", 1, 3, test_file_size_limit},
+		{"killed", 2, 5, test_killed},
+		{"left", 2, 4, test_left},
+		{"barrier", 1, 5, test_barrier},
+		{"fork", 2, 3, test_fork},
+		{"descriptors-closed", 2, 3, test_descriptors_closed},
+		{"address-space", 2, 3, test_address_space},
+	};
+
+	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
