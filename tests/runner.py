@@ -56,7 +56,7 @@ class Runner:
         return job.expect_success(finished) if check else finished
 
     def mpirun_argv(self, ranks: int, *argv: str | Path, preload: bool = True) -> list[str]:
-        # -x sets the preload for the ranks and not for mpirun, as `onecopy run` does.
+        # -x sets the preload for the ranks and spares mpirun: these tests are about the ranks.
         inject = ["-x", f"LD_PRELOAD={self.build / PRELOAD}"] if preload else []
         return ["mpirun", "-n", str(ranks), *inject, *map(str, argv)]
 
