@@ -12,19 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hot: read by every free() of the program. Written once, by oc_heap_init(). */
+/* Hot: read by every free() of the program. Written once, by oc_heap_init(),
+ * base before size, while other threads may read. */
 struct oc_heap_range {
 	uintptr_t base;
 	size_t size; /* 0: no arena */
 };
-extern struct oc_heap_range oc_heap_range;
+extern struct oc_heap_range oc_heap_range __attribute__((visibility("hidden")));
 
 /* True if all of [p, p + len) lies in this process's arena. */
 static inline bool oc_heap_contains(const void *p, size_t len)
 {
-	size_t off = (uintptr_t)p - oc_heap_range.base;
+	size_t size = __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE);
+	size_t off = (uintptr_t)p - __atomic_load_n(&oc_heap_range.base, __ATOMIC_RELAXED);
 
-	return off < oc_heap_range.size && len <= oc_heap_range.size - off;
+	return off < size && len <= size - off;
 }
 
 /*
@@ -36,14 +38,28 @@ static inline bool oc_heap_contains(const void *p, size_t len)
  */
 int oc_heap_init(void);
 const char *oc_heap_reason(void); /* why not; "" when usable. Static storage. */
-int oc_heap_fd(void); /* the arena's memfd, owned by the heap; -1 without */
 
-/* Any thread; memory may be freed by any thread. NULL when full: callers fall
- * back to the C library. Never set errno on success. */
+/* The arena's memfd, owned by the heap; -1 without, and in a forked child,
+ * whose copy of the heap is its own and nobody's peer. */
+int oc_heap_fd(void);
+
+/* Registers the fork handlers. They must be the program's first: call it from
+ * a constructor. Idempotent; oc_heap_init() calls it too. */
+void oc_heap_fork_register(void);
+
+/*
+ * Any thread; memory may be freed by any thread. NULL when full, in a thread
+ * that is past its thread-specific destructors and in a forked child: callers
+ * fall back to the C library. errno is never touched.
+ */
 void *oc_heap_alloc(size_t bytes);
-void *oc_heap_calloc(size_t bytes); /* zeroed */
+void *oc_heap_calloc(size_t bytes);		    /* zeroed */
 void *oc_heap_memalign(size_t align, size_t bytes); /* align: a power of two */
-void oc_heap_free(void *p); /* p from this heap, not NULL */
-size_t oc_heap_usable_size(const void *p);
+
+/* Like realloc() for p from this heap, not NULL. On NULL p is as it was. Grows
+ * geometrically: the slack is address space, not memory. */
+void *oc_heap_realloc(void *p, size_t bytes);
+void oc_heap_free(void *p); /* p from this heap, not NULL; aborts if it is not live */
+size_t oc_heap_usable_size(const void *p); /* 0 if p is not a live block */
 
 #endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap_arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "heap_mimalloc.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
+#define ARENA_MIN     ((size_t)256 << 20) /* less is not worth the trouble */
+#define ADDRESS_SPACE ((size_t)32 << 40)  /* every rank maps the arena of every other */
+#define GIB	      ((size_t)1 << 30)
+
+/* With vm.overcommit_memory=2 the kernel answers an exhausted commit limit by
+ * SIGBUS at the first touch of shared memory, where malloc() would have
+ * returned NULL. */
+static int overcommit_is_strict(void)
+{
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	char mode = '0';
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, &mode, 1) != 1)
+		mode = '0';
+	close(fd);
+	return mode == '2';
+}
+
+static size_t limit_of(int resource)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	return limit.rlim_cur;
+}
+
+/* A memory cgroup sets no bound here: it charges pages as they are touched,
+ * shared or private alike, and kills either way when they are too many. */
+static int arena_size(size_t *size, const char **why)
+{
+	size_t cpus = (size_t)get_nprocs_conf();
+	size_t space = limit_of(RLIMIT_AS);
+	size_t file = limit_of(RLIMIT_FSIZE);
+	struct sysinfo info;
+	size_t want;
+
+	if (sysinfo(&info)) {
+		*why = "sysinfo() fails";
+		return -ENOMEM;
+	}
+	/* Twice the memory: the arena has two parts, heap.c. */
+	want = 2 * ((size_t)info.totalram * info.mem_unit + OC_MI_SEGMENT - 1);
+	if (want > ADDRESS_SPACE / cpus)
+		want = ADDRESS_SPACE / cpus;
+	if (space != SIZE_MAX && want > space / 4)
+		want = space / 4;
+	if (want < ARENA_MIN) {
+		*why = "address space or memory is below what an arena needs (RLIMIT_AS, ulimit "
+		       "-v)";
+		return -ENOMEM;
+	}
+	/* Beyond the limit ftruncate() would raise SIGXFSZ. */
+	if (want > file)
+		want = file;
+	if (want < ARENA_MIN) {
+		*why = "files may not grow to the size of an arena (RLIMIT_FSIZE, ulimit -f)";
+		return -EFBIG;
+	}
+	*size = want & ~(2 * OC_MI_SEGMENT - 1);
+	return 0;
+}
+
+/* Reserves more than asked and gives back what surrounds the aligned part. */
+static char *reserve_aligned(size_t size, size_t align)
+{
+	char *raw, *base;
+
+	raw = mmap(NULL, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		   0);
+	if (raw == MAP_FAILED)
+		return NULL;
+	base = (char *)(((uintptr_t)raw + align - 1) & ~(align - 1));
+	if (base != raw)
+		munmap(raw, (size_t)(base - raw));
+	munmap(base + size, (size_t)(raw + align - base));
+	return base;
+}
+
+static int create_memfd(size_t size, const char **why)
+{
+	int fd = memfd_create("onecopy-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	int err;
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("onecopy-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0) {
+		*why = "memfd_create() is refused";
+		return errno == ENOSYS ? -ENOSYS : -ENOMEM;
+	}
+	/* A peer that could shrink the file could crash this process. */
+	if (ftruncate(fd, (off_t)size) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		err = -errno;
+		close(fd);
+		*why = "the arena's memfd can not be sized";
+		return err == -EFBIG ? -EFBIG : -ENOMEM;
+	}
+	return fd;
+}
+
+int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
+{
+	size_t align, size;
+	char *base;
+	int err, fd;
+
+	if (overcommit_is_strict()) {
+		*why = "strict overcommit: vm.overcommit_memory=2";
+		return -ENOMEM;
+	}
+	err = arena_size(&size, why);
+	if (err)
+		return err;
+	fd = create_memfd(size, why);
+	if (fd < 0)
+		return fd;
+
+	align = size >= GIB && limit_of(RLIMIT_AS) == SIZE_MAX ? GIB : OC_MI_SEGMENT;
+	err = -ENOMEM;
+	*why = "no address space for the arena";
+	base = reserve_aligned(size, align);
+	if (!base)
+		goto close_fd;
+	*why = "the arena can not be mapped";
+	if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		 0) == MAP_FAILED)
+		goto unmap;
+	/* fork() must not share it: heap_fork.c. */
+	if (madvise(base, size, MADV_DONTFORK))
+		goto unmap;
+	*why = "";
+	*arena = (struct oc_heap_arena){.base = base, .size = size, .fd = fd};
+	return 0;
+
+unmap:
+	munmap(base, size);
+close_fd:
+	close(fd);
+	return err;
+}
+
+void oc_heap_arena_destroy(struct oc_heap_arena *arena)
+{
+	munmap(arena->base, arena->size);
+	close(arena->fd);
+	*arena = (struct oc_heap_arena){.fd = -1};
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_HEAP_ARENA_H
+#define OC_HEAP_ARENA_H
+
+#include <stddef.h>
+
+/* The memory under the shared heap: a sparse, sealed memfd and its mapping. */
+struct oc_heap_arena {
+	char *base;  /* aligned to 32 MiB, to 1 GiB when that large */
+	size_t size; /* a multiple of 64 MiB */
+	int fd;
+};
+
+/* Twice as large as the host's memory, or as its limits allow. Maps it MAP_SHARED,
+ * not inherited by fork. 0, or -errno as of oc_heap_init() with a static string
+ * in @why. */
+int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why);
+void oc_heap_arena_destroy(struct oc_heap_arena *arena);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_HEAP_EXTENT_H
+#define OC_HEAP_EXTENT_H
+
+#include <stddef.h>
+
+/*
+ * Blocks of many MiB, in their own part of the arena. mimalloc is not made for
+ * them: 2.x rounds each up to 32 MiB, 3.0 takes none above that from an arena,
+ * neither grows one in place or gives its pages back. Any thread.
+ */
+#define OC_HEAP_EXTENT ((size_t)2 << 20) /* granule: one huge page */
+
+/* @base is aligned to the granule, @offset is its place in @fd; freed memory is
+ * kept up to @keep bytes, the rest returned to the system. Once. 0 or -ENOMEM. */
+int oc_heap_extent_create(char *base, size_t size, int fd, size_t offset, size_t keep);
+void oc_heap_extent_destroy(void);
+
+/* First fit by address. @usable gets the block's length. NULL when full. */
+void *oc_heap_extent_alloc(size_t bytes, size_t align, size_t *usable);
+
+/* Zeroes what a new block inherited from freed ones. */
+void oc_heap_extent_zero(void *p, size_t bytes);
+
+/* Grows or shrinks in place; the new length, or 0 if that can not be. */
+size_t oc_heap_extent_resize(void *p, size_t usable, size_t bytes);
+
+void oc_heap_extent_free(void *p, size_t usable);
+
+#endif

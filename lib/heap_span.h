@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_HEAP_SPAN_H
+#define OC_HEAP_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Which blocks of the arena are live and how long each is, kept outside the
+ * arena: fork copies live blocks only, free() knows a wild pointer, and a
+ * forked child frees without asking mimalloc. Blocks are at least a page long,
+ * so at most one starts in any page. All calls: any thread, no locks.
+ */
+#define OC_HEAP_PAGE ((size_t)4096)
+
+/* Once, before anything else. 0 or -ENOMEM. */
+int oc_heap_span_create(char *base, size_t size);
+void oc_heap_span_destroy(void);
+
+void oc_heap_span_add(const void *p, size_t usable);
+
+/* Usable bytes of the block that starts at @p, 0 if none does. */
+size_t oc_heap_span_usable(const void *p);
+
+/* The same, and forgets it; of racing calls one gets the size, the others 0. */
+size_t oc_heap_span_remove(const void *p);
+
+/* Calls @found for runs of whole pages, rising, disjoint, that cover every live
+ * block; runs closer than @gap bytes are joined. Stops when it returns false. */
+void oc_heap_span_walk(size_t gap, bool (*found)(char *run, size_t bytes, void *arg), void *arg);
+
+#endif
