@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * malloc and its family: blocks of OC_HEAP_MIN bytes and more come from the
+ * shared heap, all else from the C library through the names under which it
+ * exports its own. A block is told by its address alone, so any function takes
+ * blocks of either kind, made before or after the heap was.
+ *
+ * Until oc_malloc_activate() the threshold is out of reach and the arena empty:
+ * a program without MPI pays one comparison a call.
+ */
+#include "malloc.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "heap.h"
+
+/* From here on a copy saved is worth more than what the heap costs: the first
+ * size at which collectives are ours. */
+#define OC_HEAP_MIN ((size_t)16 << 10)
+
+#define EXPORT	    __attribute__((visibility("default")))
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *p, size_t bytes);
+void *__libc_memalign(size_t align, size_t bytes);
+void __libc_free(void *p);
+
+__thread unsigned int oc_malloc_bypass __attribute__((tls_model("initial-exec")));
+
+static size_t heap_min = SIZE_MAX;
+static size_t page_bytes = 4096;
+
+static bool is_large(size_t bytes)
+{
+	return bytes >= __atomic_load_n(&heap_min, __ATOMIC_RELAXED);
+}
+
+/* The test of oc_heap_contains(), for one byte. */
+static bool is_ours(const void *p)
+{
+	size_t size = __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE);
+
+	return (uintptr_t)p - __atomic_load_n(&oc_heap_range.base, __ATOMIC_RELAXED) < size;
+}
+
+static __attribute__((noinline)) void *malloc_large(size_t bytes)
+{
+	void *p = oc_malloc_bypass ? NULL : oc_heap_alloc(bytes);
+
+	return p ? p : __libc_malloc(bytes);
+}
+
+EXPORT void *malloc(size_t bytes)
+{
+	if (unlikely(is_large(bytes)))
+		return malloc_large(bytes);
+	return __libc_malloc(bytes);
+}
+
+EXPORT void free(void *p)
+{
+	if (unlikely(is_ours(p)))
+		oc_heap_free(p);
+	else
+		__libc_free(p);
+}
+
+static __attribute__((noinline)) void *calloc_large(size_t bytes)
+{
+	void *p = oc_malloc_bypass ? NULL : oc_heap_calloc(bytes);
+
+	return p ? p : __libc_calloc(1, bytes);
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (unlikely(__builtin_mul_overflow(n, size, &bytes))) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (unlikely(is_large(bytes)))
+		return calloc_large(bytes);
+	return __libc_calloc(n, size);
+}
+
+/* malloc_usable_size() has no other name in the C library. */
+static size_t libc_usable_size(void *p)
+{
+	static size_t (*usable_size)(void *p);
+	size_t (*found)(void *p) = __atomic_load_n(&usable_size, __ATOMIC_RELAXED);
+
+	if (unlikely(!found)) {
+		found = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+		__atomic_store_n(&usable_size, found, __ATOMIC_RELAXED);
+	}
+	return found(p);
+}
+
+static void *realloc_ours(void *p, size_t bytes)
+{
+	size_t usable;
+	void *q;
+
+	if (bytes >= __atomic_load_n(&heap_min, __ATOMIC_RELAXED) && !oc_malloc_bypass) {
+		q = oc_heap_realloc(p, bytes);
+		if (q)
+			return q;
+	}
+	usable = oc_heap_usable_size(p);
+	q = __libc_malloc(bytes);
+	if (!q)
+		return NULL;
+	memcpy(q, p, bytes < usable ? bytes : usable);
+	oc_heap_free(p);
+	return q;
+}
+
+/* A block of the C library that becomes large moves to the heap. */
+static __attribute__((noinline)) void *realloc_large(void *p, size_t bytes)
+{
+	size_t usable = libc_usable_size(p);
+	void *q = NULL;
+
+	if (usable < bytes && !oc_malloc_bypass)
+		q = oc_heap_alloc(bytes);
+	if (!q)
+		return __libc_realloc(p, bytes);
+	memcpy(q, p, usable);
+	__libc_free(p);
+	return q;
+}
+
+EXPORT void *realloc(void *p, size_t bytes)
+{
+	if (unlikely(!p))
+		return malloc(bytes);
+	if (unlikely(is_ours(p))) {
+		if (bytes)
+			return realloc_ours(p, bytes);
+		oc_heap_free(p);
+		return NULL;
+	}
+	if (unlikely(is_large(bytes)))
+		return realloc_large(p, bytes);
+	return __libc_realloc(p, bytes);
+}
+
+EXPORT void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (unlikely(__builtin_mul_overflow(n, size, &bytes))) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, bytes);
+}
+
+EXPORT void *memalign(size_t align, size_t bytes)
+{
+	void *p = NULL;
+
+	/* Odd alignments are left to what the C library makes of them. */
+	if (is_large(bytes) && align && !(align & (align - 1)) && !oc_malloc_bypass)
+		p = oc_heap_memalign(align, bytes);
+	return p ? p : __libc_memalign(align, bytes);
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t bytes)
+{
+	return memalign(align, bytes);
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
+{
+	int saved = errno;
+	void *p;
+
+	if (align % sizeof(void *) || !align || (align & (align - 1)))
+		return EINVAL;
+	p = memalign(align, bytes);
+	errno = saved;
+	if (!p)
+		return ENOMEM;
+	*out = p;
+	return 0;
+}
+
+EXPORT void *valloc(size_t bytes)
+{
+	return memalign(page_bytes, bytes);
+}
+
+EXPORT void *pvalloc(size_t bytes)
+{
+	size_t whole = (bytes + page_bytes - 1) & ~(page_bytes - 1);
+
+	if (whole < bytes) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return memalign(page_bytes, whole ? whole : page_bytes);
+}
+
+EXPORT size_t malloc_usable_size(void *p)
+{
+	if (unlikely(is_ours(p)))
+		return oc_heap_usable_size(p);
+	return p ? libc_usable_size(p) : 0;
+}
+
+void oc_malloc_activate(void)
+{
+	if (!oc_heap_init())
+		__atomic_store_n(&heap_min, OC_HEAP_MIN, __ATOMIC_RELAXED);
+}
+
+static __attribute__((constructor)) void start(void)
+{
+	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	oc_heap_fork_register();
+	/* A name this library does not define: the MPI's own, or nobody's. */
+	if (dlsym(RTLD_DEFAULT, "MPI_Get_version"))
+		oc_malloc_activate();
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_PRELOAD_MALLOC_H
+#define OC_PRELOAD_MALLOC_H
+
+/*
+ * Places the program's large blocks in the shared heap from now on. Called by
+ * the constructor if the program is linked to an MPI, by MPI_Init's wrapper if
+ * the MPI came by dlopen. Idempotent, any thread. Does nothing where the heap
+ * is refused: see oc_heap_reason().
+ */
+void oc_malloc_activate(void);
+
+/* While not 0, this thread's blocks all come from the C library: an MPI's own
+ * buffers are no use to peers. Nests. */
+extern __thread unsigned int oc_malloc_bypass
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+#endif
