@@ -28,6 +28,13 @@ static void drive_progress(void)
 	pmpi()->Iprobe(0, 0, oc_adapter.probe, &flag, MPI_STATUS_IGNORE);
 }
 
+/* A duplicate gets a group of its own. */
+static int comm_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
 static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 {
 	struct oc_comm *oc = value;
@@ -43,8 +50,7 @@ static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 
 int oc_comm_setup(void)
 {
-	if (pmpi()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &oc_adapter.keyval,
-				       NULL))
+	if (pmpi()->Comm_create_keyval(comm_copied, comm_deleted, &oc_adapter.keyval, NULL))
 		return -EIO;
 	if (pmpi()->Comm_dup(oc_abi.comm_self, &oc_adapter.probe)) {
 		pmpi()->Comm_free_keyval(&oc_adapter.keyval);
