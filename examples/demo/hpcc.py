@@ -11,7 +11,6 @@ from pathlib import Path
 import system
 from program import DemoError, mpi_argv, run, served
 
-TEMPLATE = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
 PROBLEM = 4000  # 128 MB of matrix; seconds on two cores
 TIMEOUT = 120
 
@@ -32,15 +31,46 @@ def grid(ranks: int) -> tuple[int, int]:
 
 
 def write_input(path: Path, ranks: int) -> None:
-    """Debian's example with our size and grid: its lines say what they are at their end."""
+    """hpcc's input: HPL's, of which every line begins with its values, then five lines of PTRANS's own."""
     rows, columns = grid(ranks)
-    values = {"Ns": PROBLEM, "Ps": rows, "Qs": columns}
-    lines = []
-    for line in TEMPLATE.read_text().splitlines():
-        for word, value in values.items():
-            if re.fullmatch(rf"\d+\s+{word}", line.strip()):
-                line = f"{value:<12} {word}"
-        lines.append(line)
+    lines = [
+        "HPC Challenge",
+        "written by onecopy's demo",
+        "HPL.out    not used: see the next line",
+        "8          output goes to hpccoutf.txt",
+        "1          problem sizes",
+        f"{PROBLEM}       N",
+        "1          block sizes",
+        "80         NB",
+        "0          processes mapped by rows",
+        "1          process grids",
+        f"{rows}          P",
+        f"{columns}          Q",
+        "16.0       threshold of the residual check",
+        "1          panel factorisations",
+        "2          right-looking",
+        "1          recursive stopping criteria",
+        "4          columns",
+        "1          numbers of panels in a recursion",
+        "2          panels",
+        "1          recursive factorisations",
+        "1          Crout",
+        "1          broadcasts",
+        "1          increasing ring, modified",
+        "1          look-ahead depths",
+        "1          depth",
+        "2          row swapping: mix",
+        "64         its threshold",
+        "0          L transposed",
+        "0          U transposed",
+        "1          equilibration",
+        "8          alignment in doubles",
+        "---        PTRANS",
+        "0          further problem sizes",
+        "0",
+        "0          further block sizes",
+        "0",
+    ]
     path.write_text("\n".join(lines) + "\n")
 
 
