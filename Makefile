@@ -12,7 +12,7 @@ TOOLS := cc c++ meson ninja mpicc
 
 export ONECOPY_BUILD := $(abspath $(BUILD))
 
-.PHONY: all build deps demo test check bench install clean help
+.PHONY: all build deps demo test check format bench install clean help
 
 all: build
 
@@ -57,7 +57,13 @@ test: ready
 ## check    formatting, lint, types, static analysis, licences, man pages
 check: ready $(VENV)/.installed-check
 	@packaging/install-deps check
-	@$(PYTHON) packaging/check
+	@$(PYTHON) packaging/check.py
+
+## format   brings every file into the form that check wants
+format: $(VENV)/.installed-check
+	@$(VENV)/bin/clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
+	@$(VENV)/bin/ruff check --quiet --fix
+	@$(VENV)/bin/ruff format
 
 ## bench    collectives and ping-pong with and without onecopy, as CSV and plots
 bench: ready
