@@ -2,6 +2,7 @@
 #ifndef OC_CALC_H
 #define OC_CALC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -27,16 +28,16 @@ enum oc_type {
 	OC_CFLOAT,
 	OC_CDOUBLE,
 	OC_CLDOUBLE,
-	OC_BOOL, /* C _Bool, one byte: logical operators only */
+	OC_BOOL,      /* C _Bool, one byte: logical operators only */
 	OC_LOGICAL32, /* Fortran LOGICAL, four bytes */
-	OC_BYTE, /* MPI_BYTE: bitwise operators only */
+	OC_BYTE,      /* MPI_BYTE: bitwise operators only */
 	OC_FLOAT_INT,
 	OC_DOUBLE_INT,
 	OC_LONG_INT,
 	OC_INT_INT, /* MPI_2INT and MPI_2INTEGER */
 	OC_SHORT_INT,
 	OC_LDOUBLE_INT,
-	OC_2FLOAT, /* MPI_2REAL */
+	OC_2FLOAT,  /* MPI_2REAL */
 	OC_2DOUBLE, /* MPI_2DOUBLE_PRECISION */
 	OC_TYPE_COUNT
 };
@@ -61,18 +62,34 @@ enum oc_op {
 /* Bytes of one element, extent included; 0 for OC_TYPE_NONE. */
 size_t oc_type_size(enum oc_type type);
 
-/* Nonzero if oc_calc() takes this pair. Any thread. */
+/* Nonzero if oc_calc() takes this pair. Any values may be asked about. Any thread. */
 int oc_calc_supported(enum oc_op op, enum oc_type type);
 
 /*
  * dst[i] = a[i] op b[i] for i in [0, count). @a holds the operand of the lower
  * rank. @dst may be @a or @b exactly, but no other overlap. No alignment is
- * asked. The result never depends on alignment, count or CPU: no fused
- * multiply-add, no reassociation. Unsupported pairs must not be passed. Any
- * thread.
+ * asked. Unsupported pairs must not be passed. Any thread.
+ *
+ * The result never depends on alignment, count or CPU: no fused multiply-add,
+ * no reassociation. MAX is a > b ? a : b, MIN a < b ? a : b, so with a NaN the
+ * result is b. MAXLOC and MINLOC: of equal values the lower index. Logical
+ * results are 1 or 0. Padding inside an element is a's. When both operands of a
+ * floating-point SUM or PROD are NaN, which of the two payloads survives is open.
  */
 void oc_calc(enum oc_op op, enum oc_type type, void *dst, const void *a, const void *b,
 	     size_t count);
+
+/*
+ * Left fold in rank order over @nsrc operands, ((s[0] op s[1]) op s[2]) ...,
+ * element by element, written to each of @ndst destinations. Works through the
+ * first-level cache: every operand byte is read once, every destination byte
+ * written once; with @stream past the caches and fenced before the return. A
+ * destination may be one of the sources exactly (MPI_IN_PLACE), several may each
+ * be another one; no other overlap. @count elements. @nsrc, @ndst >= 1. nsrc ==
+ * 1 copies. Any thread; 8 KiB of stack.
+ */
+void oc_calc_fold(enum oc_op op, enum oc_type type, void *const *dst, size_t ndst,
+		  const void *const *src, size_t nsrc, size_t count, bool stream);
 
 #ifdef __cplusplus
 }

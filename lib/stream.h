@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_STREAM_H
+#define OC_STREAM_H
+
+/*
+ * Stores past the caches: no line is read only to be overwritten, and what was
+ * cached stays there. Where the machine has no such stores these are ordinary
+ * ones and the fence is nothing.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What these stores work in, and the alignment they ask for. A power of two. */
+#define OC_STREAM_LINE 64
+
+/* Bytes below which the partial lines and the fence cost more than is saved. */
+#define OC_STREAM_MIN (8 * OC_STREAM_LINE)
+
+/* Bytes from @p to the next line boundary. */
+static inline size_t oc_stream_head(const void *p)
+{
+	return -(uintptr_t)p % OC_STREAM_LINE;
+}
+
+/* Copies @len bytes from anywhere to anywhere, no overlap, not NULL; a partial
+ * line at either end by ordinary stores. Not fenced. Any thread. */
+void oc_stream_bytes(void *dst, const void *src, size_t len);
+
+/* Copies whole lines. @dst on a line boundary, @src anywhere, no overlap. Not
+ * fenced. Any thread. */
+void oc_stream_lines(void *dst, const void *src, size_t lines);
+
+/* Orders this thread's streamed stores before all its later stores. */
+void oc_stream_fence(void);
+
+#endif
