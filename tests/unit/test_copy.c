@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * oc_copy_bytes(), streamed and not: every short length, random long ones, at
+ * every misalignment of both sides. Nothing outside the destination changes.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy.h"
+
+#define GUARD	 64
+#define SHORT	 1200
+#define LONG	 300000
+#define LONG_RUN 600
+
+static uint32_t state = 1;
+
+static size_t below(size_t n)
+{
+	state = state * 1664525u + 1013904223u;
+	return (state >> 8) % n;
+}
+
+static int check(unsigned char *pool, size_t len, size_t dst_off, size_t src_off, bool stream)
+{
+	/* Exact blocks, so that a sanitizer sees a byte too many on either side. */
+	unsigned char *src = malloc(src_off + len + !len);
+	unsigned char *dst = malloc(GUARD + dst_off + len);
+	size_t start = GUARD + dst_off;
+	const char *what = NULL;
+
+	if (!src || !dst) {
+		what = "out of memory";
+		goto out;
+	}
+	memcpy(src + src_off, pool + below(GUARD), len);
+	memset(dst, 0x5a, start + len);
+	oc_copy_bytes(dst + start, src + src_off, len, stream);
+	if (memcmp(dst + start, src + src_off, len))
+		what = "wrong bytes";
+	for (size_t i = 0; i < start; i++)
+		if (dst[i] != 0x5a)
+			what = "wrote before the destination";
+
+	/* The same inside a larger block, for what comes after it. */
+	memset(pool + LONG, 0xc3, LONG);
+	oc_copy_bytes(pool + LONG + dst_off, src + src_off, len, stream);
+	if (memcmp(pool + LONG + dst_off, src + src_off, len))
+		what = "wrong bytes";
+	for (size_t i = dst_off + len; i < dst_off + len + 2 * GUARD; i++)
+		if (pool[LONG + i] != 0xc3)
+			what = "wrote after the destination";
+out:
+	if (what)
+		fprintf(stderr, "%s: %zu bytes, destination +%zu, source +%zu%s\n", what, len,
+			dst_off, src_off, stream ? ", streamed" : "");
+	free(src);
+	free(dst);
+	return what ? 1 : 0;
+}
+
+int main(void)
+{
+	unsigned char *pool = malloc(2 * LONG + 4 * GUARD);
+	int failed = 0;
+
+	if (!pool)
+		return 1;
+	for (size_t i = 0; i < LONG; i++)
+		pool[i] = (unsigned char)below(256);
+
+	oc_copy_bytes(NULL, NULL, 0, false);
+	oc_copy_bytes(NULL, NULL, 0, true);
+	for (size_t len = 0; len < SHORT; len++)
+		for (int stream = 0; stream < 2; stream++)
+			failed |= check(pool, len, below(GUARD), below(GUARD), stream);
+	for (size_t off = 0; off < GUARD; off++)
+		failed |= check(pool, 4096 + below(512), off, below(GUARD), true);
+	for (int i = 0; i < LONG_RUN; i++)
+		failed |=
+			check(pool, below(LONG - 4 * GUARD), below(GUARD), below(GUARD), below(2));
+	free(pool);
+	return failed;
+}
