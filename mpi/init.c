@@ -21,6 +21,8 @@
 #include "../preload/malloc.h"
 #include "tune.h"
 
+#define VERSION ((uint32_t)ONECOPY_VERSION_MAJOR << 16 | ONECOPY_VERSION_MINOR)
+
 struct oc_adapter oc_adapter;
 
 /* Logical and over the node's ranks. */
@@ -99,7 +101,7 @@ static int agree(MPI_Comm node_comm, int node_rank)
 		snprintf(agreed->name, sizeof(agreed->name), "%016llx%016llx",
 			 (unsigned long long)key[0], (unsigned long long)key[1]);
 		oc_tune_defaults(agreed, oc_env());
-		agreed->version = oc_version();
+		agreed->version = VERSION;
 	}
 	return pmpi()->Bcast(agreed, (int)sizeof(*agreed), oc_abi.byte, 0, node_comm) ? -EIO : 0;
 }
@@ -148,7 +150,7 @@ static void start(void)
 	if (why)
 		oc_note("not used: %s", why);
 	if (!all_agree(node_comm, !why) || agree(node_comm, rank) ||
-	    !all_agree(node_comm, oc_adapter.agreed.version == oc_version()))
+	    !all_agree(node_comm, oc_adapter.agreed.version == VERSION))
 		goto out;
 	if (!all_agree(node_comm, join(node_comm, rank, size) == 0)) {
 		leave();
