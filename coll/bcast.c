@@ -40,10 +40,9 @@ static void plan_leaf(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
 	uint32_t ready, pull;
 
 	ready = oc_plan_add(plan, step_wait(root, OC_STAGE_READY), plan->nsteps);
-	pull = oc_plan_add(plan,
-			   step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0),
-				     cut),
-			   ready);
+	pull = oc_plan_add(
+		plan, step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), cut),
+		ready);
 	oc_plan_add(plan, step_if(rest, OC_COND_INDIRECT, me), pull);
 	oc_plan_add(plan, step_post(STAGE_DONE), pull);
 	oc_plan_add(plan, step_if(step_wait(root, OC_STAGE_READY + d), OC_COND_DIRECT, me),

@@ -35,13 +35,13 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 
 	if (!plan)
 		return NULL;
+	oc_plan_add(
+		plan,
+		step_if(step_fold(oc_ref(OC_SLOT_RECV, root, off), off, len), OC_COND_DIRECT, root),
+		0);
 	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_RECV, root, off), off, len), OC_COND_DIRECT,
+		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
 			    root),
-		    0);
-	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len),
-			    OC_COND_INDIRECT, root),
 		    0);
 	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
 	waits = plan_wait_all(plan, STAGE_DONE, folded);
@@ -54,11 +54,11 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 	pulls = plan->nsteps;
 	for (uint32_t r = 0; r < shape->size; r++) {
 		uint64_t at = oc_coll_slice(shape, shape->bytes, r);
-		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, at),
-						oc_ref(OC_SLOT_SCRATCH, r, 0),
-						oc_coll_slice(shape, shape->bytes, r + 1) - at);
+		struct oc_step pull =
+			step_copy(oc_ref(OC_SLOT_RECV, me, at), oc_ref(OC_SLOT_SCRATCH, r, 0),
+				  oc_coll_slice(shape, shape->bytes, r + 1) - at);
 
-		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, me), r ? plan->nsteps : waits);
+		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, me), r ? plan->nsteps : folded);
 		if (r)
 			oc_plan_depend(plan, pulls);
 	}
@@ -72,7 +72,7 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 	uint32_t me = shape->rank;
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
-	uint32_t folded, waits, pulls, done;
+	uint32_t folded, pulls, done;
 
 	if (!plan)
 		return NULL;
@@ -81,23 +81,23 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 			    OC_COND_DIRECT, OC_RANK_ALL),
 		    0);
 	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len),
-			    OC_COND_INDIRECT, OC_RANK_ALL),
+		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
+			    OC_RANK_ALL),
 		    0);
 	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	waits = plan_wait_all(plan, STAGE_DONE, folded);
+	plan_wait_all(plan, STAGE_DONE, folded);
 	pulls = plan->nsteps;
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t r = (me + d) % shape->size;
 		uint64_t at = oc_coll_slice(shape, shape->bytes, r);
-		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, at),
-						oc_ref(OC_SLOT_SCRATCH, r, 0),
-						oc_coll_slice(shape, shape->bytes, r + 1) - at);
+		struct oc_step pull =
+			step_copy(oc_ref(OC_SLOT_RECV, me, at), oc_ref(OC_SLOT_SCRATCH, r, 0),
+				  oc_coll_slice(shape, shape->bytes, r + 1) - at);
 
 		/* In place, nobody may write before all have read: the first
 		 * waits for everybody, the others for the first. */
 		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL),
-			    d ? plan->nsteps : waits);
+			    d ? plan->nsteps : folded);
 		if (d)
 			oc_plan_depend(plan, pulls);
 	}
@@ -116,17 +116,17 @@ struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struc
 	struct oc_plan *plan = plan_open(shape);
 	uint32_t me = shape->rank;
 	enum oc_slot slot = shape->in_place ? OC_SLOT_SCRATCH : OC_SLOT_RECV;
-	uint32_t waits;
+	uint32_t folded;
 
 	if (!plan)
 		return NULL;
 	oc_plan_add(plan, step_fold(oc_ref(slot, me, 0), in->off[me], in->len[me]), 0);
-	oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	waits = plan_wait_all(plan, STAGE_DONE, plan->nsteps - 1);
+	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
+	plan_wait_all(plan, STAGE_DONE, folded);
 	if (shape->in_place)
 		oc_plan_add(plan,
 			    step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SCRATCH, me, 0),
 				      in->len[me]),
-			    waits);
+			    folded);
 	return plan;
 }

@@ -19,9 +19,9 @@ struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
 {
 	struct oc_plan *plan = oc_plan_create(shape);
 	uint32_t me = shape->rank, root = shape->root;
-	struct oc_step block = step_copy(oc_ref(OC_SLOT_RECV, me, 0),
-					 oc_ref(OC_SLOT_SEND, root, me * shape->bytes),
-					 shape->bytes);
+	struct oc_step block =
+		step_copy(oc_ref(OC_SLOT_RECV, me, 0),
+			  oc_ref(OC_SLOT_SEND, root, me * shape->bytes), shape->bytes);
 
 	if (!plan)
 		return NULL;

@@ -12,33 +12,32 @@
 
 static inline struct oc_step step_copy(struct oc_ref dst, struct oc_ref src, uint64_t len)
 {
-	return (struct oc_step){ .kind = OC_STEP_COPY, .dst = dst, .src = src, .len = len };
+	return (struct oc_step){.kind = OC_STEP_COPY, .dst = dst, .src = src, .len = len};
 }
 
 /* Folds [off, off + len) of every rank's send slot in rank order. */
 static inline struct oc_step step_fold(struct oc_ref dst, uint64_t off, uint64_t len)
 {
-	return (struct oc_step){ .kind = OC_STEP_CALC,
-				 .dst = dst,
-				 .src = oc_ref(OC_SLOT_SEND, OC_RANK_ALL, off),
-				 .len = len };
+	return (struct oc_step){.kind = OC_STEP_CALC,
+				.dst = dst,
+				.src = oc_ref(OC_SLOT_SEND, OC_RANK_ALL, off),
+				.len = len};
 }
 
 static inline struct oc_step step_stage(void)
 {
-	return (struct oc_step){ .kind = OC_STEP_STAGE };
+	return (struct oc_step){.kind = OC_STEP_STAGE};
 }
 
 static inline struct oc_step step_post(uint32_t stage)
 {
-	return (struct oc_step){ .kind = OC_STEP_POST, .stage = (uint16_t)stage };
+	return (struct oc_step){.kind = OC_STEP_POST, .stage = (uint16_t)stage};
 }
 
 static inline struct oc_step step_wait(uint32_t peer, uint32_t stage)
 {
-	return (struct oc_step){ .kind = OC_STEP_WAIT,
-				 .peer = (uint16_t)peer,
-				 .stage = (uint16_t)stage };
+	return (struct oc_step){
+		.kind = OC_STEP_WAIT, .peer = (uint16_t)peer, .stage = (uint16_t)stage};
 }
 
 /* The same step, taken only if @rank's receive slot is (not) reachable. */

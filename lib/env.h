@@ -11,8 +11,8 @@ struct oc_env {
 	bool off;
 	bool heap_off;
 	bool verbose;
-	uint32_t mech; /* OC_MECH_* allowed */
-	size_t min; /* 0: per-collective defaults */
+	uint32_t mech;	   /* OC_MECH_* allowed */
+	size_t min;	   /* 0: per-collective defaults */
 	const char *stats; /* path or NULL; points into the environment */
 };
 

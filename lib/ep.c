@@ -18,7 +18,7 @@ static struct {
 	bool taken[OC_EP_COUNT];
 	uint64_t seq[OC_EP_COUNT];
 	unsigned int next;
-} eps = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} eps = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct oc_ep *oc_ep_at(const struct oc_node *node, uint32_t rank, uint32_t index)
 {

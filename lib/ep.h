@@ -31,20 +31,20 @@
 #define OC_STAGE_PAGE  4096u
 
 enum {
-	OC_EP_SEND_HEAP = 1 << 0, /* send: offset into the owner's arena */
-	OC_EP_SEND_CMA = 1 << 1, /* send: address in the owner's process */
+	OC_EP_SEND_HEAP = 1 << 0,   /* send: offset into the owner's arena */
+	OC_EP_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
 	OC_EP_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
-	OC_EP_RECV_HEAP = 1 << 3, /* recv: offset into the owner's arena; else not reachable */
+	OC_EP_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena; else not reachable */
 };
 
 struct oc_ep_line {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t word;
 	_Atomic uint32_t sleepers; /* set by waiters about to sleep on word */
-	_Atomic uint32_t flags; /* OC_EP_*; staging may change the SEND ones later */
+	_Atomic uint32_t flags;	   /* OC_EP_*; staging may change the SEND ones later */
 	uint64_t send;
 	uint64_t recv;
-	uint64_t scratch; /* arena offset, or 0 */
-	uint64_t bytes; /* of the call, as the owner sees it */
+	uint64_t scratch;	/* arena offset, or 0 */
+	uint64_t bytes;		/* of the call, as the owner sees it */
 	_Atomic uint64_t ready; /* bytes of send that may be read so far */
 	/* Set by a peer whose CMA read was refused: stage your send, please. */
 	_Atomic uint32_t restage;

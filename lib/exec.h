@@ -15,11 +15,12 @@ struct oc_bind {
 	size_t send_bytes;
 	void *recv; /* this rank's receive slot, or NULL */
 	size_t recv_bytes;
-	size_t scratch_bytes; /* wanted; the executor provides it */
+	size_t scratch_bytes;	  /* wanted; the executor provides it */
 	const void *scratch_init; /* copied to the scratch slot first, or NULL */
 	enum oc_op op;
 	enum oc_type type;
 	bool stream; /* destinations will not be read soon */
+	bool cma;    /* let peers read a foreign send slot by CMA rather than stage it */
 };
 
 /*

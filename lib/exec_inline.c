@@ -23,7 +23,7 @@
 #include "mech_cma.h"
 #include "wait.h"
 
-#define CHUNK	((size_t)64 << 10) /* staging: stays in a second-level cache */
+#define CHUNK	((size_t)64 << 10)  /* staging: stays in a second-level cache */
 #define CMA_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
 
 struct run {
@@ -32,7 +32,7 @@ struct run {
 	const struct oc_bind *bind;
 	struct oc_ep_line *line;
 	char *scratch; /* the plan's scratch slot */
-	char *stage; /* where the send slot is staged, or NULL */
+	char *stage;   /* where the send slot is staged, or NULL */
 	int err;
 };
 
@@ -88,8 +88,8 @@ static void post_descriptor(struct run *run)
 	if (run->stage) {
 		line->stage_page = (uint32_t)(arena_offset(run->stage) / OC_STAGE_PAGE);
 		line->send = (uintptr_t)bind->send;
-		flags |= group->cma && bind->send_bytes >= CMA_MIN ? OC_EP_SEND_CMA :
-								     OC_EP_SEND_STAGED;
+		flags |= group->cma && bind->cma && bind->send_bytes >= CMA_MIN ? OC_EP_SEND_CMA
+										: OC_EP_SEND_STAGED;
 		ready = 0;
 	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
 		flags |= OC_EP_SEND_HEAP;
@@ -468,7 +468,7 @@ static int run_steps(struct run *run)
 
 int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
 {
-	struct run run = { .group = group, .plan = plan, .bind = bind };
+	struct run run = {.group = group, .plan = plan, .bind = bind};
 	int err;
 
 	if (plan->nsteps > group->done_bytes) {

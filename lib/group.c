@@ -14,7 +14,7 @@ void oc_group_offer(struct oc_node *node, struct oc_group_card *card)
 {
 	uint64_t seq = 0;
 
-	*card = (struct oc_group_card){ .node_rank = node->rank, .cma = 1 };
+	*card = (struct oc_group_card){.node_rank = node->rank, .cma = 1};
 	/* Without an arena there is nowhere to stage what peers cannot reach. */
 	card->ep_index = node->ranks[node->rank].arena_size ? oc_ep_take(&seq) : -ENODEV;
 	card->seq = seq;
@@ -163,7 +163,8 @@ int oc_group_wait(struct oc_group *group, uint32_t peer, uint32_t stage)
 
 void *oc_group_scratch(struct oc_group *group, size_t bytes)
 {
-	if (group->scratch && (group->scratch_bytes < bytes || group->scratch_bytes > SCRATCH_KEEP)) {
+	if (group->scratch &&
+	    (group->scratch_bytes < bytes || group->scratch_bytes > SCRATCH_KEEP)) {
 		oc_heap_free(group->scratch);
 		group->scratch = NULL;
 	}

@@ -22,15 +22,15 @@ struct oc_group {
 	uint32_t rank; /* in the group */
 	uint32_t size;
 	int ep_index;
-	bool cma; /* every member may read every other by CMA */
+	bool cma;     /* every member may read every other by CMA */
 	uint64_t seq; /* of the operation in progress, or the last one */
 	struct oc_ep *me;
-	uint32_t *node_rank; /* [size] */
-	struct oc_ep **ep; /* [size] */
-	char **arena; /* [size] base of each member's arena here */
-	uint64_t *begun; /* [size] latest operation each is known to have begun */
+	uint32_t *node_rank;	/* [size] */
+	struct oc_ep **ep;	/* [size] */
+	char **arena;		/* [size] base of each member's arena here */
+	uint64_t *begun;	/* [size] latest operation each is known to have begun */
 	void (*progress)(void); /* called while waiting; may be NULL */
-	uint32_t idle; /* polls since the last success: see wait.c */
+	uint32_t idle;		/* polls since the last success: see wait.c */
 	char *scratch;
 	size_t scratch_bytes;
 	uint8_t *done; /* executor state, one byte a step */
@@ -47,7 +47,7 @@ struct oc_group_card {
 	uint64_t seq;
 	uint32_t node_rank;
 	int32_t ep_index; /* < 0: this member cannot take part */
-	uint32_t cma; /* may read every peer of the node by CMA */
+	uint32_t cma;	  /* may read every peer of the node by CMA */
 	uint32_t reserved;
 };
 
@@ -82,7 +82,8 @@ static inline struct oc_ep_line *oc_group_line(const struct oc_group *group, uin
 /* True if @peer has reached @stage of the operation. */
 static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t stage)
 {
-	uint64_t word = atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
+	uint64_t word =
+		atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
 
 	if (word < oc_ep_word(group->seq, stage))
 		return false;

@@ -43,7 +43,8 @@ void oc_plan_depend(struct oc_plan *plan, uint32_t on)
 {
 	if (plan->failed)
 		return;
-	if (!grow((void **)&plan->edges, &plan->edges_cap, plan->nedges + 1, sizeof(*plan->edges))) {
+	if (!grow((void **)&plan->edges, &plan->edges_cap, plan->nedges + 1,
+		  sizeof(*plan->edges))) {
 		plan->failed = true;
 		return;
 	}

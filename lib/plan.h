@@ -71,10 +71,10 @@ struct oc_step {
 	uint8_t cond;
 	uint16_t cond_rank;
 	uint16_t flags;
-	uint16_t peer; /* WAIT, SEND, RECV */
+	uint16_t peer;	/* WAIT, SEND, RECV */
 	uint16_t stage; /* POST, SEND: reached; WAIT, RECV: waited for */
 	uint16_t reply; /* SEND: waited for; RECV: posted after the copy */
-	uint32_t dep; /* first edge */
+	uint32_t dep;	/* first edge */
 	uint32_t ndeps;
 	uint64_t len;
 	struct oc_ref dst;
@@ -83,7 +83,7 @@ struct oc_step {
 
 /* What a plan depends on; compared as a whole by the cache. */
 struct oc_shape {
-	uint16_t coll; /* enum oc_coll */
+	uint16_t coll;	   /* enum oc_coll */
 	uint16_t in_place; /* of this rank, as the collective needs it */
 	uint16_t rank;
 	uint16_t size;
@@ -122,7 +122,7 @@ int oc_plan_check(const struct oc_plan *plan, char *why, size_t len);
 
 static inline struct oc_ref oc_ref(enum oc_slot slot, uint32_t rank, uint64_t off)
 {
-	struct oc_ref ref = { .slot = (uint16_t)slot, .rank = (uint16_t)rank, .off = off };
+	struct oc_ref ref = {.slot = (uint16_t)slot, .rank = (uint16_t)rank, .off = off};
 
 	return ref;
 }

@@ -65,7 +65,7 @@ void oc_line_publish(struct oc_ep_line *line, uint64_t word)
 
 static void line_sleep(struct oc_ep_line *line, uint64_t seen)
 {
-	struct timespec limit = { .tv_nsec = SLEEP_NS };
+	struct timespec limit = {.tv_nsec = SLEEP_NS};
 
 	atomic_store_explicit(&line->sleepers, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);

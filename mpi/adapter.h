@@ -30,9 +30,9 @@
 
 /* What every rank of the node agreed on at MPI_Init. */
 struct oc_agreed {
-	char name[48]; /* rendezvous */
+	char name[48];		     /* rendezvous */
 	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
-	uint64_t stream; /* bytes from which stores go past the caches */
+	uint64_t stream;	     /* bytes from which stores go past the caches */
 	uint32_t version;
 };
 
@@ -41,7 +41,7 @@ struct oc_adapter {
 	struct oc_node *node;
 	struct oc_agreed agreed;
 	int keyval;
-	MPI_Comm probe; /* private: where progress is driven */
+	MPI_Comm probe;	    /* private: where progress is driven */
 	int *node_of_world; /* world rank -> node rank or -1 */
 	int world_size;
 	MPI_Group world_group;
@@ -78,7 +78,7 @@ void oc_comm_teardown(void);
 struct oc_buffer {
 	char *at;
 	size_t bytes;
-	void *user; /* packed: where the data came from or goes */
+	void *user;   /* packed: where the data came from or goes */
 	size_t count; /* packed: elements of type */
 	MPI_Datatype type;
 	bool packed;
@@ -113,7 +113,7 @@ struct oc_vbuffer {
 	size_t bytes;
 	uint64_t *len; /* [n] bytes served, 0: none */
 	uint64_t *off; /* [n] from at */
-	int *rest; /* [n] the counts left for the MPI */
+	int *rest;     /* [n] the counts left for the MPI */
 	int n;
 	void *user;
 	const int *counts;
@@ -132,8 +132,7 @@ int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm);
 void oc_vbuffer_close(struct oc_vbuffer *v);
 
 /* Packs (or unpacks) elements between a user's layout and plain bytes. */
-int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack,
-	       MPI_Comm comm);
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack, MPI_Comm comm);
 
 /* ---- running and counting (serve.c) -------------------------------------- */
 

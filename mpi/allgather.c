@@ -5,8 +5,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHER, 0, bytes);
-	struct oc_bind bind = { 0 };
-	struct oc_buffer out = { 0 }, in;
+	struct oc_bind bind = {0};
+	struct oc_buffer out = {0}, in;
 	MPI_Aint lb, extent;
 	int err, closed;
 
@@ -56,8 +56,8 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 		   size_t total)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHERV, 0, total);
-	struct oc_bind bind = { .stream = oc_streams(oc, total) };
-	struct oc_buffer out = { 0 };
+	struct oc_bind bind = {.stream = oc_streams(oc, total)};
+	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
 	struct oc_blocks blocks;
 	MPI_Aint lb, extent;
@@ -67,7 +67,7 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, 1, -1);
 	if (err)
 		goto out;
-	blocks = (struct oc_blocks){ .len = in.len, .off = in.off };
+	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	if (!shape.in_place) {

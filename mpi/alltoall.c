@@ -7,14 +7,14 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALL, 0, bytes);
 	size_t n = (size_t)oc->size;
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_bind bind = { .stream = oc_streams(oc, bytes * n) };
-	struct oc_buffer out = { 0 }, in = { 0 };
+	struct oc_bind bind = {.stream = oc_streams(oc, bytes * n)};
+	struct oc_buffer out = {0}, in = {0};
 	int err, closed;
 
 	/* In place, every block is read by one rank while another's is written
 	 * over it: send from a copy. */
-	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype, comm) :
-			 oc_buffer_send(&out, send, (size_t)scount * n, stype, comm);
+	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype, comm)
+		       : oc_buffer_send(&out, send, (size_t)scount * n, stype, comm);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	if (!err)
@@ -50,8 +50,8 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALLV, 0, 0);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
-	struct oc_vbuffer out, in = { 0 };
-	struct oc_bind bind = { 0 };
+	struct oc_vbuffer out, in = {0};
+	struct oc_bind bind = {0};
 	int err;
 
 	err = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
@@ -62,8 +62,8 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	if (!oc_vbuffer_any(&out) && !oc_vbuffer_any(&in)) {
 		err = oc_serve_absent(oc, comm);
 	} else {
-		struct oc_blocks outs = { .len = out.len, .off = out.off };
-		struct oc_blocks ins = { .len = in.len, .off = in.off };
+		struct oc_blocks outs = {.len = out.len, .off = out.off};
+		struct oc_blocks ins = {.len = in.len, .off = in.off};
 
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
@@ -74,7 +74,8 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 		bind.stream = oc_streams(oc, in.bytes);
 		err = oc_vbuffer_pack(&out, comm);
 		if (!err)
-			err = oc_serve_plan(oc, comm, oc_coll_alltoallv(&shape, &outs, &ins), &bind);
+			err = oc_serve_plan(oc, comm, oc_coll_alltoallv(&shape, &outs, &ins),
+					    &bind);
 		if (!err)
 			err = oc_vbuffer_unpack(&in, comm);
 	}
@@ -97,7 +98,8 @@ OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdi
 		return serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
 			       comm);
 	oc_count_passed(OC_COLL_ALLTOALLV);
-	return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype, comm);
+	return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
+				 comm);
 }
 
 OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,

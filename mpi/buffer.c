@@ -18,7 +18,7 @@
  */
 int oc_buffer_setup(void)
 {
-	static const unsigned char in[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const unsigned char in[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 	unsigned char out[64];
 	int at = 0;
 
@@ -58,11 +58,8 @@ static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_D
 {
 	size_t bytes = oc_type_bytes(type, count);
 
-	*buffer = (struct oc_buffer){ .at = user,
-				      .bytes = bytes,
-				      .user = user,
-				      .count = count,
-				      .type = type };
+	*buffer = (struct oc_buffer){
+		.at = user, .bytes = bytes, .user = user, .count = count, .type = type};
 	if (!bytes || (!copy && oc_type_contiguous(type)))
 		return MPI_SUCCESS;
 	buffer->packed = true;
@@ -73,8 +70,7 @@ static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_D
 	return buffer->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack,
-	       MPI_Comm comm)
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack, MPI_Comm comm)
 {
 	size_t size = oc_type_bytes(type, 1);
 	size_t step = size < PACK_STEP ? PACK_STEP / size : 1;

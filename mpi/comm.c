@@ -114,14 +114,15 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	if (!members_on_node(comm, oc->size, node_ranks))
 		goto out;
 	oc_group_offer(oc_adapter.node, &cards[oc->rank]);
-	if (pmpi()->Allgather(MPI_IN_PLACE, 0, oc_abi.byte, cards, (int)sizeof(*cards),
-			      oc_abi.byte, comm))
+	if (pmpi()->Allgather(MPI_IN_PLACE, 0, oc_abi.byte, cards, (int)sizeof(*cards), oc_abi.byte,
+			      comm))
 		goto out;
 	if (oc_group_create(oc_adapter.node, cards, (uint32_t)oc->size, (uint32_t)oc->rank,
 			    &oc->group) == 0)
 		oc->group->progress = drive_progress;
 	else
-		oc_note("a communicator of %d ranks is left to the MPI: a member has no endpoint or no shared heap",
+		oc_note("a communicator of %d ranks is left to the MPI: a member has no endpoint "
+			"or no shared heap",
 			oc->size);
 out:
 	free(node_ranks);
@@ -184,13 +185,13 @@ struct oc_comm *oc_comm_get_later(MPI_Comm comm)
 
 int oc_comm_fail(MPI_Comm comm, int err)
 {
-	const char *what = err == -EPIPE    ? "a rank of the communicator died" :
-			   err == -EMSGSIZE ? "ranks passed different amounts of data" :
-			   err == -ENOMEM   ? "out of memory" :
-					      "internal error";
-	int code = err == -EMSGSIZE ? MPI_ERR_TRUNCATE :
-		   err == -ENOMEM   ? MPI_ERR_NO_MEM :
-				      MPI_ERR_OTHER;
+	const char *what = err == -EPIPE      ? "a rank of the communicator died"
+			   : err == -EMSGSIZE ? "ranks passed different amounts of data"
+			   : err == -ENOMEM   ? "out of memory"
+					      : "internal error";
+	int code = err == -EMSGSIZE ? MPI_ERR_TRUNCATE
+		   : err == -ENOMEM ? MPI_ERR_NO_MEM
+				    : MPI_ERR_OTHER;
 
 	fprintf(stderr, "onecopy: %s, in a collective call\n", what);
 	pmpi()->Comm_call_errhandler(comm, code);

@@ -5,8 +5,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHER, root, bytes);
-	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
-	struct oc_buffer out = { 0 }, in = { 0 };
+	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_buffer out = {0}, in = {0};
 	bool gathers = oc->rank == root;
 	int err = MPI_SUCCESS, closed;
 
@@ -23,7 +23,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 
 			err = pmpi()->Type_get_extent(rtype, &lb, &extent);
 			if (!err)
-				err = oc_convert((char *)recv + (ptrdiff_t)oc->rank * rcount * extent,
+				err = oc_convert((char *)recv +
+							 (ptrdiff_t)oc->rank * rcount * extent,
 						 in.at + (size_t)oc->rank * bytes, (size_t)rcount,
 						 rtype, true, comm);
 		}
@@ -50,8 +51,8 @@ OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void 
 	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
 	    pmpi()->Comm_rank(comm, &rank))
 		goto pass;
-	if (!(rank == root ? oc_eligible(OC_COLL_GATHER, rcount, rtype, &bytes) :
-			     oc_eligible(OC_COLL_GATHER, scount, stype, &bytes)))
+	if (!(rank == root ? oc_eligible(OC_COLL_GATHER, rcount, rtype, &bytes)
+			   : oc_eligible(OC_COLL_GATHER, scount, stype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(comm);
 	if (oc && root >= 0 && root < oc->size)
@@ -69,9 +70,9 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, oc->rank, 0);
 	int skip = send == MPI_IN_PLACE ? oc->rank : -1;
-	struct oc_buffer out = { 0 };
+	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
-	struct oc_bind bind = { 0 };
+	struct oc_bind bind = {0};
 	int err;
 
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size,
@@ -85,7 +86,7 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	if (in.len[oc->rank])
 		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
 	if (!err) {
-		struct oc_blocks blocks = { .len = in.len, .off = in.off };
+		struct oc_blocks blocks = {.len = in.len, .off = in.off};
 
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
@@ -108,13 +109,13 @@ out:
 	return err;
 }
 
-static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, int root,
-		      MPI_Comm comm, size_t bytes)
+static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
+		      int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, 0);
-	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
+	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
 	uint64_t len[OC_MAX_RANKS];
-	struct oc_blocks blocks = { .len = len };
+	struct oc_blocks blocks = {.len = len};
 	struct oc_buffer out;
 	int err;
 
@@ -149,8 +150,8 @@ OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void
 	} else {
 		err = oc_serve_absent(oc, comm);
 	}
-	return err ? err :
-		     pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+	return err ? err
+		   : pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
 }
 
 OC_EXPORT int PMPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,

@@ -51,7 +51,7 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			 int root, MPI_Comm comm)
 {
-	struct oc_bind bind = { 0 };
+	struct oc_bind bind = {0};
 	struct oc_comm *oc;
 	size_t bytes;
 
@@ -67,7 +67,7 @@ OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype t
 OC_EXPORT int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			    MPI_Comm comm)
 {
-	struct oc_bind bind = { 0 };
+	struct oc_bind bind = {0};
 	struct oc_comm *oc;
 	size_t bytes;
 
@@ -87,7 +87,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	size_t elem = oc_type_size(bind->type);
 	size_t n = (size_t)oc->size;
 	uint64_t *len = calloc(2 * n, sizeof(*len));
-	struct oc_blocks blocks = { .len = len, .off = len + n };
+	struct oc_blocks blocks = {.len = len, .off = len + n};
 	struct oc_shape shape;
 	uint64_t total = 0;
 	int err;
@@ -115,7 +115,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[],
 				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct oc_bind bind = { 0 };
+	struct oc_bind bind = {0};
 	struct oc_comm *oc;
 	int64_t total = 0;
 	int size = 0;
@@ -142,7 +142,7 @@ pass:
 OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
 				       MPI_Op op, MPI_Comm comm)
 {
-	struct oc_bind bind = { 0 };
+	struct oc_bind bind = {0};
 	struct oc_comm *oc = NULL;
 	int *counts;
 	size_t bytes;

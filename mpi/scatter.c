@@ -5,8 +5,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTER, root, bytes);
-	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
-	struct oc_buffer out = { 0 }, in = { 0 };
+	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_buffer out = {0}, in = {0};
 	int err = MPI_SUCCESS, closed;
 
 	shape.in_place = recv == MPI_IN_PLACE;
@@ -37,8 +37,8 @@ OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void
 	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
 	    pmpi()->Comm_rank(comm, &rank))
 		goto pass;
-	if (!(rank == root ? oc_eligible(OC_COLL_SCATTER, scount, stype, &bytes) :
-			     oc_eligible(OC_COLL_SCATTER, rcount, rtype, &bytes)))
+	if (!(rank == root ? oc_eligible(OC_COLL_SCATTER, scount, stype, &bytes)
+			   : oc_eligible(OC_COLL_SCATTER, rcount, rtype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(comm);
 	if (oc && root >= 0 && root < oc->size)
@@ -55,9 +55,9 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, oc->rank, 0);
 	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
-	struct oc_buffer in = { 0 };
+	struct oc_buffer in = {0};
 	struct oc_vbuffer out;
-	struct oc_bind bind = { 0 };
+	struct oc_bind bind = {0};
 	int err, closed;
 
 	err = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size,
@@ -72,7 +72,7 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 	if (!err && out.len[oc->rank])
 		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
 	if (!err) {
-		struct oc_blocks blocks = { .len = out.len, .off = out.off };
+		struct oc_blocks blocks = {.len = out.len, .off = out.off};
 
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
@@ -98,9 +98,9 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 		      MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, 0);
-	struct oc_bind bind = { .stream = oc_streams(oc, bytes) };
+	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
 	uint64_t len[OC_MAX_RANKS];
-	struct oc_blocks blocks = { .len = len };
+	struct oc_blocks blocks = {.len = len};
 	struct oc_buffer in;
 	int err, closed;
 
@@ -135,8 +135,8 @@ OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displ
 	} else {
 		err = oc_serve_absent(oc, comm);
 	}
-	return err ? err :
-		     pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
+	return err ? err
+		   : pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
 }
 
 OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,

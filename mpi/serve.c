@@ -82,8 +82,31 @@ static struct oc_plan *cached_plan(struct oc_group *group, const struct oc_shape
 	return *slot;
 }
 
-static int run(struct oc_comm *oc, MPI_Comm comm, const struct oc_plan *plan,
-	       const struct oc_bind *bind)
+/*
+ * How peers get at a send buffer outside the heap. One reader is served soonest
+ * by a pipeline through the cache; where every rank reads every other, staging
+ * would double the traffic of all of them.
+ */
+static bool reads_by_cma(const struct oc_shape *shape)
+{
+	if (!(oc_env()->mech & OC_MECH_CMA))
+		return false;
+	if (!(oc_env()->mech & OC_MECH_STAGED))
+		return true;
+	switch (shape->coll) {
+	case OC_COLL_ALLGATHER:
+	case OC_COLL_ALLGATHERV:
+	case OC_COLL_ALLTOALL:
+	case OC_COLL_ALLTOALLV:
+	case OC_COLL_GATHER:
+	case OC_COLL_GATHERV:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int run(struct oc_comm *oc, MPI_Comm comm, const struct oc_plan *plan, struct oc_bind *bind)
 {
 	struct oc_counter *counter;
 	int err;
@@ -91,6 +114,7 @@ static int run(struct oc_comm *oc, MPI_Comm comm, const struct oc_plan *plan,
 	if (!plan || plan->failed)
 		return oc_comm_fail(comm, -ENOMEM);
 	counter = &oc_counters[plan->shape.coll];
+	bind->cma = reads_by_cma(&plan->shape);
 	err = oc_exec_inline(oc->group, plan, bind);
 	if (err)
 		return oc_comm_fail(comm, err);
@@ -155,21 +179,15 @@ static void __attribute__((format(printf, 2, 3))) put(struct line *line, const c
 void oc_stats_write(void)
 {
 	static const char *const colls[OC_COLL_COUNT] = {
-		[OC_COLL_BCAST] = "bcast",
-		[OC_COLL_SCATTER] = "scatter",
-		[OC_COLL_GATHER] = "gather",
-		[OC_COLL_ALLGATHER] = "allgather",
-		[OC_COLL_ALLTOALL] = "alltoall",
-		[OC_COLL_REDUCE] = "reduce",
-		[OC_COLL_ALLREDUCE] = "allreduce",
-		[OC_COLL_REDUCE_SCATTER] = "reduce_scatter",
-		[OC_COLL_BARRIER] = "barrier",
-		[OC_COLL_SCATTERV] = "scatterv",
-		[OC_COLL_GATHERV] = "gatherv",
-		[OC_COLL_ALLGATHERV] = "allgatherv",
+		[OC_COLL_BCAST] = "bcast",	   [OC_COLL_SCATTER] = "scatter",
+		[OC_COLL_GATHER] = "gather",	   [OC_COLL_ALLGATHER] = "allgather",
+		[OC_COLL_ALLTOALL] = "alltoall",   [OC_COLL_REDUCE] = "reduce",
+		[OC_COLL_ALLREDUCE] = "allreduce", [OC_COLL_REDUCE_SCATTER] = "reduce_scatter",
+		[OC_COLL_BARRIER] = "barrier",	   [OC_COLL_SCATTERV] = "scatterv",
+		[OC_COLL_GATHERV] = "gatherv",	   [OC_COLL_ALLGATHERV] = "allgatherv",
 		[OC_COLL_ALLTOALLV] = "alltoallv",
 	};
-	static const char *const mechs[3] = { "heap", "cma", "staged" };
+	static const char *const mechs[3] = {"heap", "cma", "staged"};
 	static struct line line;
 	const char *path = oc_env()->stats;
 	const char *comma = "";

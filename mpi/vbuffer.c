@@ -52,11 +52,11 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 	size_t size = oc_type_bytes(type, 1);
 	MPI_Aint lb, extent;
 
-	*v = (struct oc_vbuffer){ .n = n,
-				  .user = (void *)(uintptr_t)user,
-				  .counts = counts,
-				  .displs = displs,
-				  .type = type };
+	*v = (struct oc_vbuffer){.n = n,
+				 .user = (void *)(uintptr_t)user,
+				 .counts = counts,
+				 .displs = displs,
+				 .type = type};
 	v->len = calloc((size_t)n, sizeof(*v->len));
 	v->off = calloc((size_t)n, sizeof(*v->off));
 	v->rest = calloc((size_t)n, sizeof(*v->rest));
