@@ -67,11 +67,12 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 	*why = "no memory for the heap's tables";
 	if (oc_heap_span_create(arena->base, arena->size))
 		return err;
-	/* One process a core leaves at most an eighth of the memory idle. */
+	/* One process a core: an eighth of the memory in freed blocks, another in
+	 * huge pages ahead of need. */
 	if (oc_heap_extent_create(arena->base + small, large, arena->fd, small,
 				  arena->size / 16 / cpus))
 		goto destroy_span;
-	oc_heap_thp_create(arena->base, arena->size, arena->size / 8 / cpus);
+	oc_heap_thp_create(arena->base, arena->size, arena->size / 16 / cpus);
 	*why = "libmimalloc refuses the arena";
 	if (oc_mi_manage(arena->base, small))
 		goto destroy_extent;
@@ -97,8 +98,8 @@ static int init_locked(const char **why)
 	struct oc_heap_arena arena;
 	int err;
 
-	if (oc_env()->heap_off) {
-		*why = "forbidden by ONECOPY_HEAP=off or ONECOPY=off";
+	if (oc_env()->off) {
+		*why = "forbidden by ONECOPY=off";
 		return -EPERM;
 	}
 	err = oc_heap_arena_create(&arena, why);

@@ -31,7 +31,7 @@ static inline bool oc_heap_contains(const void *p, size_t len)
 
 /*
  * Makes the arena. Idempotent and thread-safe. 0, or -errno with the reason in
- * oc_heap_reason(): -EPERM forbidden by ONECOPY_HEAP=off, -ENOENT no usable
+ * oc_heap_reason(): -EPERM forbidden by ONECOPY=off, -ENOENT no usable
  * libmimalloc, -ENOMEM address space (RLIMIT_AS), strict overcommit or memory
  * refused, -EFBIG RLIMIT_FSIZE, -ENOSYS no memfd_create. After a failure every
  * other call here returns NULL / does nothing.

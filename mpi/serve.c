@@ -176,6 +176,13 @@ static void __attribute__((format(printf, 2, 3))) put(struct line *line, const c
 		line->used += (size_t)len < left ? (size_t)len : left - 1;
 }
 
+static const char *heap_state(void)
+{
+	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
+		return "not under malloc, as ONECOPY_HEAP or ONECOPY_MECH says";
+	return oc_heap_reason();
+}
+
 void oc_stats_write(void)
 {
 	static const char *const colls[OC_COLL_COUNT] = {
@@ -197,7 +204,7 @@ void oc_stats_write(void)
 		return;
 	put(&line, "{\"rank\":%u,\"nranks\":%u,\"version\":\"%d.%d.0\",\"heap\":\"%s\",\"calls\":{",
 	    oc_adapter.node->rank, oc_adapter.node->nranks, ONECOPY_VERSION_MAJOR,
-	    ONECOPY_VERSION_MINOR, oc_heap_reason());
+	    ONECOPY_VERSION_MINOR, heap_state());
 	for (int c = 0; c < OC_COLL_COUNT; c++) {
 		const struct oc_counter *n = &oc_counters[c];
 

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <onecopy/onecopy.h>
+
 #include "env.h"
 #include "heap.h"
 
@@ -224,6 +226,10 @@ EXPORT size_t malloc_usable_size(void *p)
 
 void oc_malloc_activate(void)
 {
+	/* Without a heap under malloc the arena is still where foreign
+	 * buffers are staged; MPI_Init makes it then. */
+	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
+		return;
 	if (!oc_heap_init())
 		__atomic_store_n(&heap_min, OC_HEAP_MIN, __ATOMIC_RELAXED);
 }
