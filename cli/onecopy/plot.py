@@ -55,8 +55,6 @@ def _ratio_axis(axes: Axes, low: float, high: float) -> None:
     inside = [step for step in steps if low / 1.1 <= step <= high * 1.15]
     axes.set_yticks(inside, [f"{step:g}" for step in inside])
     axes.minorticks_off()
-    axes.axhline(1, color="black", linewidth=1.2, zorder=1)
-    axes.axhspan(low / 1.1, 1, color="black", alpha=0.05, zorder=0, linewidth=0)
 
 
 def _sized(found: Mapping[Cell, Spread], ranks: int, mode: str) -> dict[str, list[tuple[int, Spread]]]:
@@ -100,6 +98,9 @@ def speedups(rows: Sequence[Row], base: str, subject: str, mode: str) -> Figure 
         mean = cells.geometric_mean(s.median for points in series.values() for _, s in points)
         axes.set_title(f"{ranks} ranks (geometric mean {mean:.2f})", fontsize=11)
     _ratio_axis(grid[0], min(everything), max(everything))
+    for axes in grid:
+        axes.axhline(1, color="black", linewidth=1.2, zorder=1)
+        axes.axhspan(grid[0].get_ylim()[0], 1, color="black", alpha=0.05, zorder=0, linewidth=0)
     grid[0].set_ylabel(f"times faster than {base}")
     handles = {label: line for axes in grid for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend([handles[n] for n in names], names, loc="outside right upper", frameon=False)

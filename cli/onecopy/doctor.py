@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`onecopy doctor`: which mechanisms work here between real processes, and what to do about those that do not.
+
+--json prints {"version", "helps", "verdict", "mechanisms": [{"name", "usable", "why", "fix"}], "mpi": {...},
+"host": [{"name", "value", "note"}]}. The exit status is 0 when onecopy can speed something up here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+import re
+import resource
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from onecopy import __version__, install, machine, mpi, pair, probes, run
+from onecopy.stats import size
+
+#: The kernel's numbers of the first namespaces (include/linux/proc_ns.h).
+FIRST_PID_NAMESPACE, FIRST_USER_NAMESPACE = 0xEFFFFFFC, 0xEFFFFFFD
+#: lib/heap_arena.c: the least arena, and how much of a limited address space one may take.
+ARENA_MIN = 256 << 20
+ADDRESS_SPACE_SHARE = 4
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    name: str
+    usable: bool
+    why: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    name: str
+    value: str
+    note: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+# ---- what the kernel says about this process ----------------------------------------------------------------------
+
+
+def status_field(name: str) -> str:
+    match = re.search(rf"^{name}:\s*(.*)$", machine.read("/proc/self/status"), re.MULTILINE)
+    return match[1] if match else ""
+
+
+def yama_scope() -> int:
+    """kernel.yama.ptrace_scope, 0 without Yama."""
+    text = machine.read("/proc/sys/kernel/yama/ptrace_scope")
+    return int(text) if text.isdigit() else 0
+
+
+def filtered() -> bool:
+    return status_field("Seccomp") == "2"
+
+
+def in_namespace(kind: str, first: int) -> bool:
+    try:
+        return (Path("/proc/self/ns") / kind).stat().st_ino != first
+    except OSError:
+        return False
+
+
+def container() -> str:
+    """The container's kind, "" outside of any."""
+    if Path("/.dockerenv").exists():
+        return "docker"
+    if Path("/run/.containerenv").exists():
+        return "podman"
+    for name in ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
+        if name in os.environ:
+            return name.partition("_")[0].lower()
+    match = re.search(rb"(?:^|\0)container=([^\0]+)", _bytes("/proc/1/environ"))
+    if match:
+        return match[1].decode(errors="replace")
+    found = re.search(r"docker|kubepods|libpod|lxc|containerd", machine.read("/proc/1/cgroup"))
+    return found[0] if found else ""
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+# ---- mechanisms ---------------------------------------------------------------------------------------------------
+
+SECCOMP_FIX = (
+    "allow process_vm_readv and process_vm_writev in the seccomp profile (docker, podman: --cap-add=SYS_PTRACE, or a "
+    "profile of your own)"
+)
+
+
+def explain_cma(results: list[dict[str, Any]]) -> Mechanism:
+    """The reason out of what the probe met and what the host says."""
+    result = next((r for r in results if "step" in r or "signal" in r), next((r for r in results if r), {}))
+    if not result:
+        return Mechanism("cma", True)
+    error, step = result.get("errno", 0), result.get("step", "")
+    if result.get("signal") == "SIGSYS" or (step == "own" and filtered()):
+        return Mechanism("cma", False, "a seccomp filter refuses process_vm_readv", SECCOMP_FIX)
+    if step == "own":
+        what = "has no process_vm_readv" if error == errno.ENOSYS else f"refuses process_vm_readv: {result['what']}"
+        return Mechanism("cma", False, f"the kernel {what}", "use a kernel with CONFIG_CROSS_MEMORY_ATTACH=y")
+    if error in (errno.EPERM, errno.EACCES):
+        return _explain_refusal(result, step)
+    if error == errno.ENOSYS:  # reading works, writing does not: only a filter tells them apart
+        return Mechanism("cma", False, "a seccomp filter refuses process_vm_writev", SECCOMP_FIX)
+    if error == errno.ESRCH:
+        return Mechanism(
+            "cma", False, "the ranks are in different PID namespaces", "start all ranks of a node in one container"
+        )
+    return Mechanism("cma", False, f"the probe failed: {result.get('what', 'no reason')} ({step})")
+
+
+def _explain_refusal(result: Mapping[str, Any], step: str) -> Mechanism:
+    scope = yama_scope()
+    if scope == 1:
+        return Mechanism(
+            "cma",
+            False,
+            "Yama: kernel.yama.ptrace_scope is 1, only a parent may reach its child (an MPI may have its ranks open "
+            "themselves to others: Open MPI's do)",
+            "as root on the host: sysctl -w kernel.yama.ptrace_scope=0",
+        )
+    if scope > 1:
+        return Mechanism(
+            "cma",
+            False,
+            f"Yama: kernel.yama.ptrace_scope is {scope}",
+            "as root on the host: sysctl -w kernel.yama.ptrace_scope=0"
+            if scope == 2
+            else "set kernel.yama.ptrace_scope=0 at boot: 3 cannot be undone",
+        )
+    if not result.get("dumpable", True):
+        return Mechanism(
+            "cma", False, "the processes are not dumpable", "the program's file must be readable by its user: chmod +r"
+        )
+    if step == "write" and filtered():
+        return Mechanism("cma", False, "a seccomp filter refuses process_vm_writev", SECCOMP_FIX)
+    return Mechanism(
+        "cma",
+        False,
+        f"ptrace access is refused ({result['what']}): a security module, or ranks in different user namespaces",
+        "start all ranks of a node in one container, as one user",
+    )
+
+
+def shared_failure(results: list[dict[str, Any]]) -> tuple[str, str]:
+    """("", "") or why memory cannot be shared, and the fix."""
+    # The one that failed, before the one that only noticed.
+    result = next((r for r in results if "step" in r or "signal" in r), next((r for r in results if r), {}))
+    if not result:
+        return "", ""
+    step, what = result.get("step", "the probe"), result.get("what", "no reason")
+    error = result.get("errno", 0)
+    if result.get("signal") == "SIGSYS" or (error in (errno.EPERM, errno.ENOSYS) and step == "memfd_create"):
+        return (
+            f"memfd_create is refused ({what})",
+            "allow it in the seccomp profile" if filtered() else "use Linux 3.17 or newer",
+        )
+    if result.get("signal") == "SIGXFSZ" or error == errno.EFBIG:
+        return "files may not grow (RLIMIT_FSIZE)", "ulimit -f unlimited"
+    return f"{step} fails: {what}", ""
+
+
+def heap_limits() -> tuple[str, str]:
+    """("", "") or which limit leaves no room for the arena, and the fix: the rules of lib/heap_arena.c."""
+    if machine.read("/proc/sys/vm/overcommit_memory") == "2":
+        return (
+            "vm.overcommit_memory is 2: shared memory would end in SIGBUS where malloc returns NULL",
+            "as root on the host: sysctl -w vm.overcommit_memory=0",
+        )
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if space != resource.RLIM_INFINITY and space / ADDRESS_SPACE_SHARE < ARENA_MIN:
+        return f"the address space is limited to {size(space)} (RLIMIT_AS)", "ulimit -v unlimited"
+    file, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if file != resource.RLIM_INFINITY and file < ARENA_MIN:
+        return f"files may not grow past {size(file)} (RLIMIT_FSIZE)", "ulimit -f unlimited"
+    return "", ""
+
+
+def probe() -> list[Mechanism]:
+    shared = shared_failure(list(pair.run(probes.shared_memory)))
+    heap = heap_limits()
+    allocator = pair.run(probes.mimalloc)[0]
+    if not any(heap) and "version" not in allocator:
+        heap = (allocator["what"], "install it (Debian 12: apt install libmimalloc2.0)")
+    if not any(heap):
+        heap = shared
+    return [
+        Mechanism("heap", not any(heap), *heap),
+        explain_cma(list(pair.run(probes.cma))),
+        Mechanism("staged", not any(shared), *shared),
+    ]
+
+
+def confirm(found: list[Mechanism], path: Path) -> list[Mechanism]:
+    """The library's own word on each mechanism. Where it refuses what our probe could do, its reason stands; where
+    both refuse, ours does, for it comes with a fix."""
+    answers = pair.run(partial(probes.library, path=path))
+    refusals: dict[str, str] = {}
+    for answer in answers:
+        if "why" not in answer:
+            reason = f"the library fails: {answer.get('step', '')} {answer.get('what', '')}".strip()
+            return [m if not m.usable else Mechanism(m.name, False, reason) for m in found]
+        refusals |= {name: why for name, why in answer["why"].items() if why}
+        if answer["heap_why"]:
+            refusals["heap"] = answer["heap_why"]
+    return [m if not m.usable or m.name not in refusals else Mechanism(m.name, False, refusals[m.name]) for m in found]
+
+
+# ---- the rest of the host -----------------------------------------------------------------------------------------
+
+
+def find_mpi() -> dict[str, str]:
+    """{"launcher", "version", "preload", "why", "fix"}, what there is of it."""
+    launcher = shutil.which("mpirun") or shutil.which("mpiexec")
+    if launcher is None:
+        return {"why": "no mpirun in PATH", "fix": "install an MPI (Debian: apt install openmpi-bin libopenmpi-dev)"}
+    found = {"launcher": launcher, "version": machine.first_line(launcher, "--version")}
+    abi = mpi.abi_of_launcher(Path(launcher))
+    if abi is None:
+        return {**found, "why": f"{launcher} does not tell which MPI it belongs to"}
+    library, why = run.usable_library(abi)
+    return {**found, "preload": str(library)} if library else {**found, "why": why}
+
+
+def host_facts() -> list[Fact]:
+    facts = [Fact("kernel", os.uname().release)]
+    if kind := container():
+        facts.append(Fact("container", kind))
+    for name, kind, first in (("PID", "pid", FIRST_PID_NAMESPACE), ("user", "user", FIRST_USER_NAMESPACE)):
+        if in_namespace(kind, first):
+            facts.append(Fact(f"{name} namespace", "not the host's", "fine while all ranks of a node share it"))
+    try:
+        seen = int(Path("/proc/self").readlink().name)
+    except (OSError, ValueError):
+        seen = 0
+    if seen != os.getpid():
+        facts.append(Fact("/proc", "of another PID namespace", "mount it anew (unshare --mount-proc)"))
+    modes = {"0": "none", "1": "strict", "2": "filter"}
+    facts.append(Fact("seccomp", modes.get(status_field("Seccomp"), "unknown")))
+    if Path("/proc/sys/kernel/yama").exists():
+        facts.append(Fact("Yama ptrace_scope", str(yama_scope())))
+    pages = "/sys/kernel/mm/transparent_hugepage"
+    facts.append(Fact("huge pages", machine.selected(f"{pages}/enabled"), "of private memory"))
+    facts.append(Fact("huge pages, shared", machine.selected(f"{pages}/shmem_enabled"), "of the shared heap"))
+    for name, number in (("RLIMIT_AS", resource.RLIMIT_AS), ("RLIMIT_FSIZE", resource.RLIMIT_FSIZE)):
+        soft, _ = resource.getrlimit(number)
+        facts.append(Fact(name, "unlimited" if soft == resource.RLIM_INFINITY else size(soft)))
+    try:
+        shm = os.statvfs("/dev/shm")
+        facts.append(Fact("/dev/shm", size(shm.f_blocks * shm.f_frsize), "onecopy does not use it; your MPI may"))
+    except OSError:
+        facts.append(Fact("/dev/shm", "none", "onecopy does not use it; your MPI may"))
+    facts.append(Fact("processors", f"{machine.usable_cpus()} usable"))
+    return facts
+
+
+def examine() -> dict[str, Any]:
+    found = probe()
+    library = install.find_library()
+    if library:
+        found = confirm(found, library)
+    host_mpi = find_mpi()
+    best = next((m.name for m in found if m.usable and m.name != "staged"), None)
+    if best is None:
+        verdict = "onecopy cannot speed anything up here: neither heap nor cma is usable"
+    elif "preload" not in host_mpi:
+        verdict = f"{best} is usable, but MPI programs are not helped: {host_mpi.get('why', 'no preload library')}"
+    else:
+        verdict = f"onecopy helps MPI programs here, by {best}"
+    return {
+        "version": __version__,
+        "helps": best is not None and "preload" in host_mpi,
+        "verdict": verdict,
+        "library": str(library) if library else "",
+        "mechanisms": [asdict(m) for m in found],
+        "mpi": host_mpi,
+        "host": [asdict(fact) for fact in host_facts()],
+    }
+
+
+def show(report: Mapping[str, Any], out: Console) -> None:
+    table = Table(title="mechanisms, between two processes of this host", title_justify="left")
+    for column in ("", "usable", "why not, and the fix"):
+        table.add_column(column)
+    for m in report["mechanisms"]:
+        fix = f"\n[bold]{m['fix']}[/]" if m["fix"] else ""
+        table.add_row(m["name"], "[green]yes[/]" if m["usable"] else "[red]no[/]", m["why"] + fix)
+    out.print(table)
+    facts = Table(show_header=False, box=None)
+    host_mpi = report["mpi"]
+    facts.add_row("MPI", host_mpi.get("version", ""), host_mpi.get("launcher", ""))
+    facts.add_row("preload library", host_mpi.get("preload", "none"), host_mpi.get("why", ""))
+    for fact in report["host"]:
+        facts.add_row(fact["name"], fact["value"], f"[dim]{fact['note']}[/]")
+    out.print(facts)
+    if host_mpi.get("fix"):
+        out.print(host_mpi["fix"], highlight=False)
+    out.print(report["verdict"], highlight=False, style="green" if report["helps"] else "red")
+
+
+def main(args: argparse.Namespace) -> int:
+    report = examine()
+    if args.json:
+        print(json.dumps(report, indent=2))
+    else:
+        show(report, Console())
+    return 0 if report["helps"] else 1
