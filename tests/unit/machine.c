@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READY  1u
+#define POISON 0xe5
+#define DELAY  40u /* turns a rank may come late */
+#define PIECES 4u  /* a copy is cut in at most about so many */
+
+enum outcome { BLOCKED, MOVED, DONE, FAILED };
+
+/* xorshift64*, Vigna 2016 */
+uint64_t machine_random(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * 0x2545f4914f6cdd1du;
+}
+
+static uint32_t below(struct machine *m, uint32_t bound)
+{
+	return (uint32_t)((machine_random(&m->random) >> 32) * bound >> 32);
+}
+
+static enum outcome __attribute__((format(printf, 2, 3)))
+fail(struct machine *m, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(m->why, sizeof(m->why), fmt, args);
+	va_end(args);
+	return FAILED;
+}
+
+/* Whether rank @me may touch @len bytes at @ref now. */
+static bool allowed(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t len, bool write)
+{
+	static const char *const names[MACHINE_SLOTS] = {"send", "receive", "scratch"};
+	struct machine_rank *owner = &m->rank[ref.rank];
+	const char *wrong = NULL;
+
+	if (ref.off > owner->bytes[ref.slot] || len > owner->bytes[ref.slot] - ref.off)
+		wrong = "beyond its end";
+	else if (write && ref.slot == OC_SLOT_SEND)
+		wrong = "to write it";
+	else if (ref.rank != me && owner->stage < READY)
+		wrong = "before its owner is READY";
+	else if (ref.rank != me && owner->ended)
+		wrong = "after its owner has left";
+	else if (ref.rank != me && ref.slot == OC_SLOT_RECV && !owner->reachable)
+		wrong = "out of reach";
+	if (wrong)
+		fail(m, "rank %u touches the %s slot of %u %s", me, names[ref.slot], ref.rank,
+		     wrong);
+	return !wrong;
+}
+
+/* Where @me reads @ref; NULL while it is not staged yet. */
+static const uint8_t *source(struct machine *m, uint32_t me, struct oc_ref ref)
+{
+	struct machine_rank *owner = &m->rank[ref.rank];
+
+	if (ref.rank != me && ref.slot == OC_SLOT_SEND && owner->send == MACHINE_STAGED)
+		return owner->copy ? owner->copy + ref.off : NULL;
+	return owner->slot[ref.slot] + ref.off;
+}
+
+static bool look_up(struct machine *m, uint32_t me, struct oc_ref *ref)
+{
+	struct oc_ref entry = oc_ref(OC_SLOT_SCRATCH, ref->rank, me * sizeof(uint64_t));
+
+	if (!allowed(m, me, entry, sizeof(uint64_t), false))
+		return false;
+	memcpy(&ref->off, source(m, me, entry), sizeof(ref->off));
+	return true;
+}
+
+static uint64_t piece(struct machine *m, uint64_t left, uint64_t granule)
+{
+	uint64_t units = left / granule;
+
+	return units <= 1 ? left : (1 + below(m, (uint32_t)(units / PIECES + 1))) * granule;
+}
+
+static enum outcome do_copy(struct machine *m, uint32_t me, const struct oc_step *step,
+			    uint64_t *pos)
+{
+	struct oc_ref src = step->src, dst = step->dst;
+	const uint8_t *from;
+	uint64_t len;
+
+	if (!step->len)
+		return DONE;
+	if ((step->flags & OC_STEP_SRC_INDEXED && !look_up(m, me, &src)) ||
+	    (step->flags & OC_STEP_DST_INDEXED && !look_up(m, me, &dst)) ||
+	    !allowed(m, me, src, step->len, false) || !allowed(m, me, dst, step->len, true))
+		return FAILED;
+	from = source(m, me, src);
+	if (!from)
+		return BLOCKED;
+	len = piece(m, step->len - *pos, 1);
+	memcpy(m->rank[dst.rank].slot[dst.slot] + dst.off + *pos, from + *pos, len);
+	*pos += len;
+	return *pos == step->len ? DONE : MOVED;
+}
+
+static enum outcome do_calc(struct machine *m, uint32_t me, const struct oc_step *step,
+			    uint64_t *pos)
+{
+	bool to_all = step->dst.rank == OC_RANK_ALL;
+	const uint8_t *from[MACHINE_RANKS];
+	uint64_t len;
+
+	if (!step->len)
+		return DONE;
+	if (step->len % m->granule || step->src.off % m->granule)
+		return fail(m, "rank %u: a fold cuts an element", me);
+	for (uint32_t r = 0; r < m->size; r++) {
+		struct oc_ref src = oc_ref(step->src.slot, r, step->src.off);
+		struct oc_ref dst =
+			oc_ref(step->dst.slot, to_all ? r : step->dst.rank, step->dst.off);
+
+		if (!allowed(m, me, src, step->len, false) || !allowed(m, me, dst, step->len, true))
+			return FAILED;
+		from[r] = source(m, me, src);
+		if (!from[r])
+			return BLOCKED;
+	}
+	len = piece(m, step->len - *pos, m->granule);
+	for (uint64_t i = *pos; i < *pos + len; i++) {
+		uint8_t value = from[0][i];
+
+		for (uint32_t r = 1; r < m->size; r++)
+			value = machine_fold(value, from[r][i]);
+		for (uint32_t r = 0; r < m->size; r++)
+			if (to_all || r == step->dst.rank)
+				m->rank[r].slot[step->dst.slot][step->dst.off + i] = value;
+	}
+	*pos += len;
+	return *pos == step->len ? DONE : MOVED;
+}
+
+static enum outcome do_post(struct machine *m, uint32_t me, uint32_t stage)
+{
+	if (stage <= m->rank[me].stage)
+		return fail(m, "rank %u posts stage %u after %u", me, stage, m->rank[me].stage);
+	m->rank[me].stage = stage;
+	return DONE;
+}
+
+/* Whether the step applies: DONE if not, BLOCKED if so. */
+static enum outcome condition(struct machine *m, uint32_t me, const struct oc_step *step)
+{
+	bool direct = true;
+
+	if (step->cond == OC_COND_ALWAYS)
+		return BLOCKED;
+	for (uint32_t r = 0; r < m->size; r++) {
+		if (step->cond_rank != OC_RANK_ALL && step->cond_rank != r)
+			continue;
+		if (m->rank[r].stage < READY)
+			return fail(m, "rank %u asks about rank %u before it is READY", me, r);
+		direct = direct && m->rank[r].reachable;
+	}
+	return direct == (step->cond == OC_COND_DIRECT) ? BLOCKED : DONE;
+}
+
+static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
+{
+	struct machine_rank *rank = &m->rank[me];
+	const struct oc_step *step = &rank->plan->steps[i];
+	enum outcome outcome = condition(m, me, step);
+
+	if (outcome != BLOCKED)
+		return outcome;
+	switch (step->kind) {
+	case OC_STEP_COPY:
+		return do_copy(m, me, step, &rank->pos[i]);
+	case OC_STEP_CALC:
+		return do_calc(m, me, step, &rank->pos[i]);
+	case OC_STEP_STAGE:
+		if (rank->send == MACHINE_STAGED && !rank->copy) {
+			rank->copy = malloc(rank->bytes[OC_SLOT_SEND] + 1);
+			if (!rank->copy)
+				return fail(m, "out of memory");
+			if (rank->bytes[OC_SLOT_SEND])
+				memcpy(rank->copy, rank->slot[OC_SLOT_SEND],
+				       rank->bytes[OC_SLOT_SEND]);
+		}
+		return DONE;
+	case OC_STEP_POST:
+		return do_post(m, me, step->stage);
+	case OC_STEP_WAIT:
+		return m->rank[step->peer].stage >= step->stage ? DONE : BLOCKED;
+	case OC_STEP_SEND:
+		if (rank->state[i] != 2) {
+			rank->state[i] = 2;
+			outcome = do_post(m, me, step->stage);
+			return outcome == DONE ? MOVED : outcome;
+		}
+		return m->rank[step->peer].stage >= step->reply ? DONE : BLOCKED;
+	case OC_STEP_RECV:
+		if (m->rank[step->peer].stage < step->stage)
+			return BLOCKED;
+		outcome = do_copy(m, me, step, &rank->pos[i]);
+		return outcome == DONE ? do_post(m, me, step->reply) : outcome;
+	}
+	return fail(m, "rank %u: step %u of no kind", me, i);
+}
+
+static bool dependencies_done(const struct machine_rank *rank, const struct oc_step *step)
+{
+	for (uint32_t e = 0; e < step->ndeps; e++)
+		if (rank->state[rank->plan->edges[step->dep + e]] != 1)
+			return false;
+	return true;
+}
+
+static enum outcome leave(struct machine *m, uint32_t me)
+{
+	struct machine_rank *rank = &m->rank[me];
+	size_t bytes = rank->bytes[OC_SLOT_RECV];
+
+	if (rank->expect)
+		for (size_t i = 0; i < bytes; i++)
+			if (rank->slot[OC_SLOT_RECV][i] != rank->expect[i])
+				return fail(m, "rank %u leaves with byte %zu of %zu wrong", me, i,
+					    bytes);
+	/* The caller may do as it likes with its buffers now. */
+	for (int s = 0; s < MACHINE_SLOTS; s++)
+		if (rank->bytes[s])
+			memset(rank->slot[s], POISON, rank->bytes[s]);
+	rank->ended = true;
+	return DONE;
+}
+
+/* One turn of one rank. BLOCKED if it can do nothing. */
+static enum outcome turn(struct machine *m, uint32_t me)
+{
+	struct machine_rank *rank = &m->rank[me];
+	uint32_t n = rank->plan->nsteps;
+	uint32_t from = n ? below(m, n) : 0;
+	uint32_t left = 0;
+
+	if (rank->ended)
+		return BLOCKED;
+	if (rank->delay) {
+		rank->delay--;
+		return MOVED;
+	}
+	if (rank->stage < READY) {
+		rank->stage = READY;
+		return MOVED;
+	}
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = (from + k) % n;
+		enum outcome outcome;
+
+		if (rank->state[i] == 1)
+			continue;
+		left++;
+		if (!dependencies_done(rank, &rank->plan->steps[i]))
+			continue;
+		outcome = do_step(m, me, i);
+		if (outcome == DONE)
+			rank->state[i] = 1;
+		if (outcome != BLOCKED)
+			return outcome == FAILED ? FAILED : MOVED;
+	}
+	return left ? BLOCKED : leave(m, me);
+}
+
+bool machine_run(struct machine *m)
+{
+	bool good = true;
+	uint32_t blocked = 0;
+
+	for (uint32_t r = 0; r < m->size; r++) {
+		struct machine_rank *rank = &m->rank[r];
+
+		rank->copy = NULL;
+		rank->stage = 0;
+		rank->ended = false;
+		rank->delay = below(m, 2) ? below(m, DELAY) : 0;
+		rank->state = calloc(rank->plan->nsteps + 1, sizeof(*rank->state));
+		rank->pos = calloc(rank->plan->nsteps + 1, sizeof(*rank->pos));
+		if (!rank->state || !rank->pos)
+			good = fail(m, "out of memory") != FAILED;
+	}
+	for (uint32_t first = below(m, m->size); good && blocked < m->size; blocked++) {
+		enum outcome outcome = turn(m, (first + blocked) % m->size);
+
+		good = outcome != FAILED;
+		if (outcome == BLOCKED)
+			continue;
+		first = below(m, m->size);
+		blocked = UINT32_MAX; /* 0 in the next turn */
+	}
+	for (uint32_t r = 0; good && r < m->size; r++)
+		if (!m->rank[r].ended)
+			good = fail(m, "rank %u waits for ever", r) != FAILED;
+	for (uint32_t r = 0; r < m->size; r++) {
+		free(m->rank[r].copy);
+		free(m->rank[r].state);
+		free(m->rank[r].pos);
+	}
+	return good;
+}
