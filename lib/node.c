@@ -25,7 +25,10 @@
 #include "env.h"
 #include "futex.h"
 #include "heap.h"
+#include "probe.h"
+#include "region.h"
 #include "rendezvous.h"
+#include "stage.h"
 
 #define OC_NAME_MAX 64
 #define OC_SPIN	    2000
@@ -70,6 +73,9 @@ static const uint32_t *map_mine(void)
 
 static void destroy_node(struct oc_node *node)
 {
+	oc_region_table_destroy(node);
+	oc_stage_stop(node);
+	oc_probe_retract(node);
 	for (uint32_t i = 0; node->peers && i < node->nranks; i++)
 		if (i != node->rank)
 			oc_ctl_unmap_arena(&node->peers[i]);
@@ -91,8 +97,9 @@ static struct oc_node *create_node(const struct oc_node_attr *attr)
 	node->nranks = attr->nranks;
 	node->pid = (uint32_t)getpid();
 	node->mine = map_mine();
+	node->mech_mask = oc_env()->mech;
 	node->peers = calloc(attr->nranks, sizeof(*node->peers));
-	if (!node->peers) {
+	if (!node->peers || oc_region_table_create(node)) {
 		destroy_node(node);
 		return NULL;
 	}
@@ -182,12 +189,14 @@ static int receive(struct oc_node *node, struct oc_rendezvous *rv, uint32_t *fla
 
 static int introduce(struct oc_node *node)
 {
-	struct oc_ctl_rank *self = &node->ranks[node->rank];
+	int err = oc_probe_publish(node);
 
-	oc_cpus_allowed(self->cpus);
+	oc_cpus_allowed(node->ranks[node->rank].cpus);
 	if (node->rank == 0)
 		node->ctl->cpu_quota = oc_cpus_quota();
-	return oc_node_declare(node);
+	if (!err)
+		err = oc_node_declare(node);
+	return err;
 }
 
 static void drop_arenas(struct oc_node *node)
@@ -238,10 +247,15 @@ static int join_connected(struct oc_node *node, struct oc_rendezvous *rv,
 	for (uint32_t i = 0; i < node->nranks; i++)
 		node->peers[i].pid = node->ranks[i].pid;
 	count_cpus(node);
+	flags = oc_probe_peers(node) ? 0 : FLAG_NO_ARENAS;
 	atomic_store_explicit(&node->ranks[node->rank].state, OC_RANK_JOINED, memory_order_release);
-
-	flags = 0;
-	return oc_rendezvous_agree(rv, 0, &flags);
+	err = oc_rendezvous_agree(rv, 0, &flags);
+	if (err)
+		return err;
+	if (flags & FLAG_NO_ARENAS)
+		drop_arenas(node);
+	oc_probe_retract(node);
+	return 0;
 }
 
 /* Rank 0 holds a socket and an arena of every rank for a moment, the others

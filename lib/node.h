@@ -30,6 +30,7 @@ struct oc_ctl_rank {
 	uint64_t pidns;	      /* inode of that namespace, 0 unknown */
 	uint64_t starttime;   /* field 22 of /proc/self/stat: tells a PID reused */
 	uint64_t arena_size;  /* 0: no arena */
+	uint64_t arena_base;  /* where the owner has it */
 	uint64_t probe_token; /* random; what a CMA probe must read back */
 	uint64_t probe_addr;  /* where the owner keeps it (and its write-probe word) */
 	uint64_t cpus[16];    /* affinity mask of the owner, 1024 CPUs */
@@ -62,6 +63,7 @@ struct oc_node_peer {
 };
 
 struct oc_region_table;
+struct oc_stage_service;
 
 struct oc_node {
 	int ctl_fd;
@@ -77,11 +79,12 @@ struct oc_node {
 	/* A page that fork empties: tells a child in no time that the handle is
 	 * not its own. NULL on kernels without MADV_WIPEONFORK. */
 	const uint32_t *mine;
-	uint64_t ctl_ino;		/* of the control segment: is ctl_fd still ours? */
-	void *probe;			/* what peers read and write to probe CMA */
-	struct oc_region_table *table;	/* this rank's regions: lib/region.c */
-	_Atomic uint32_t mech_mask;	/* OC_MECH_* this process may use */
-	_Atomic uint64_t mech_calls[3]; /* served, by index of the OC_MECH_* bit */
+	uint64_t ctl_ino;		  /* of the control segment: is ctl_fd still ours? */
+	void *probe;			  /* what peers read and write to probe CMA */
+	struct oc_region_table *table;	  /* this rank's regions: lib/region.c */
+	struct oc_stage_service *service; /* the thread behind it: lib/stage.c */
+	_Atomic uint32_t mech_mask;	  /* OC_MECH_* this process may use */
+	_Atomic uint64_t mech_calls[3];	  /* served, by index of the OC_MECH_* bit */
 	_Atomic uint64_t mech_bytes[3];
 	_Atomic uint64_t demotions;
 };

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The public face of the shared heap. */
+#include <onecopy/onecopy.h>
+
+#include "heap.h"
+
+void *oc_alloc(size_t bytes)
+{
+	return oc_heap_init() ? NULL : oc_heap_alloc(bytes);
+}
+
+void oc_free(void *p)
+{
+	if (p)
+		oc_heap_free(p);
+}
+
+const char *oc_heap_why(void)
+{
+	return oc_heap_init() ? oc_heap_reason() : "";
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Regions in the owner's shared heap are plain memory here: one copy by this
+ * core, no system call. So is every region of this process itself.
+ */
+#include "mech.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "copy.h"
+#include "heap.h"
+
+/* From here on a destination will hardly be read from a cache again. */
+#define STREAM_BYTES (1u << 20)
+
+/* @piece is as the owner sees it. False when it is not all in its arena. */
+static bool translate(const struct oc_node *node, uint32_t owner, struct iovec *piece)
+{
+	const struct oc_node_peer *peer = &node->peers[owner];
+	uint64_t off = (uintptr_t)piece->iov_base - node->ranks[owner].arena_base;
+
+	if (owner == node->rank)
+		return true;
+	if (off >= peer->arena_size || piece->iov_len > peer->arena_size - off)
+		return false;
+	piece->iov_base = peer->arena + off;
+	return true;
+}
+
+static bool reaches(const struct oc_node *node, const struct oc_region_ref *region)
+{
+	return region->owner == node->rank || (region->heap && node->peers[region->owner].arena);
+}
+
+enum direction { GET, PUT };
+
+static ssize_t heap_transfer(struct oc_node *node, const struct oc_region_ref *region,
+			     uint64_t offset, struct oc_cursor *local, size_t len,
+			     enum direction direction)
+{
+	bool stream = len >= STREAM_BYTES;
+	struct oc_cursor remote;
+	size_t done = 0;
+
+	if (!reaches(node, region))
+		return -EOPNOTSUPP;
+	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
+	while (done < len) {
+		struct iovec here, there;
+		size_t part = len - done;
+
+		if (!oc_cursor_piece(local, &here) || !oc_cursor_piece(&remote, &there) ||
+		    !translate(node, region->owner, &there))
+			return done ? (ssize_t)done : -EFAULT;
+		part = here.iov_len < part ? here.iov_len : part;
+		part = there.iov_len < part ? there.iov_len : part;
+		if (direction == GET)
+			oc_copy_bytes(here.iov_base, there.iov_base, part, stream);
+		else
+			oc_copy_bytes(there.iov_base, here.iov_base, part, stream);
+		oc_cursor_skip(local, part);
+		oc_cursor_skip(&remote, part);
+		done += part;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t heap_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+			struct oc_cursor *local, size_t len)
+{
+	return heap_transfer(node, region, offset, local, len, GET);
+}
+
+static ssize_t heap_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+			struct oc_cursor *local, size_t len)
+{
+	return heap_transfer(node, region, offset, local, len, PUT);
+}
+
+static void *heap_at(const struct oc_node *node, const struct oc_region_ref *region,
+		     uint64_t offset, size_t *len)
+{
+	struct oc_cursor remote;
+	struct iovec piece;
+
+	if (!reaches(node, region))
+		return NULL;
+	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
+	if (!oc_cursor_piece(&remote, &piece) || !translate(node, region->owner, &piece))
+		return NULL;
+	*len = piece.iov_len;
+	return piece.iov_base;
+}
+
+static int heap_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+{
+	if (node->peers[peer].arena)
+		return 0;
+	if (peer == node->rank)
+		snprintf(why, size, "%s", oc_heap_reason());
+	else if (!node->ranks[peer].arena_size)
+		snprintf(why, size, "rank %u has no shared heap", peer);
+	else
+		snprintf(why, size,
+			 "a rank could not map all heaps (address space, see ulimit -v)");
+	return -ENOENT;
+}
+
+const struct oc_mech oc_mech_heap = {
+	.name = "heap",
+	.bit = OC_MECH_HEAP,
+	.flags = OC_MECH_POINTS,
+	.probe = heap_probe,
+	.get = heap_get,
+	.put = heap_put,
+	.at = heap_at,
+};

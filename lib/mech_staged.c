@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Two copies through the owner's staging channel. Needs nothing but the control
+ * segment, so it reaches every region, and it never faults: both ends let the
+ * kernel copy (lib/guard.c).
+ */
+#include "mech.h"
+
+#include <errno.h>
+
+#include "guard.h"
+#include "stage.h"
+
+/* One request from its other side. */
+struct asking {
+	const struct oc_node *node;
+	struct oc_stage *stage;
+	uint32_t owner;
+	uint32_t session;
+};
+
+static int take_lock(const struct asking *it)
+{
+	uint32_t mine = it->node->rank + 1;
+
+	for (;;) {
+		uint32_t holder = 0;
+
+		if (atomic_compare_exchange_strong(&it->stage->lock.value, &holder, mine))
+			return 0;
+		oc_stage_wait(it->node, &it->stage->lock, holder);
+		if (atomic_load(&it->stage->lock.value) != holder)
+			continue;
+		if (!oc_node_peer_alive(it->node, it->owner))
+			return -EPIPE;
+		if (holder > it->node->nranks || oc_node_peer_alive(it->node, holder - 1))
+			continue;
+		/* It died with the lock. */
+		if (atomic_compare_exchange_strong(&it->stage->lock.value, &holder, mine))
+			return 0;
+	}
+}
+
+static void post(struct asking *it, const struct oc_stage_request *request)
+{
+	it->session = atomic_load(&it->stage->posted.value) + 1;
+	it->stage->request = *request;
+	oc_stage_publish(&it->stage->posted, it->session);
+}
+
+/* Until the service's word counts at least @want chunks. */
+static int await_service(const struct asking *it, struct oc_stage_word *word, uint32_t want)
+{
+	for (;;) {
+		uint32_t value = atomic_load_explicit(&word->value, memory_order_acquire);
+		uint32_t count = oc_stage_count(value, it->session);
+
+		if (count == OC_STAGE_FAILED)
+			return atomic_load(&it->stage->status);
+		if (count >= want)
+			return 0;
+		oc_stage_wait(it->node, word, value);
+		if (atomic_load(&word->value) == value && !oc_node_peer_alive(it->node, it->owner))
+			return -EPIPE;
+	}
+}
+
+static int fetch_chunk(const struct asking *it, struct oc_cursor *local, uint32_t chunk, size_t len)
+{
+	int err = await_service(it, &it->stage->filled, chunk + 1);
+
+	if (!err)
+		err = oc_guard_store(it->node, local, it->stage->chunk[chunk % OC_STAGE_CHUNKS],
+				     len);
+	if (!err)
+		oc_stage_publish(&it->stage->emptied, oc_stage_value(it->session, chunk + 1));
+	return err;
+}
+
+static int send_chunk(const struct asking *it, struct oc_cursor *local, uint32_t chunk, size_t len)
+{
+	int err = 0;
+
+	if (chunk >= OC_STAGE_CHUNKS)
+		err = await_service(it, &it->stage->emptied, chunk + 1 - OC_STAGE_CHUNKS);
+	if (!err)
+		err = oc_guard_load(it->node, it->stage->chunk[chunk % OC_STAGE_CHUNKS], local,
+				    len);
+	if (!err)
+		oc_stage_publish(&it->stage->filled, oc_stage_value(it->session, chunk + 1));
+	return err;
+}
+
+static int pump(const struct asking *it, const struct oc_stage_request *request,
+		struct oc_cursor *local)
+{
+	uint32_t done = 0, chunk = 0;
+	int err = 0;
+
+	for (; done < request->bytes && !err; chunk++) {
+		uint32_t len = request->bytes - done;
+
+		len = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+		err = request->direction == OC_STAGE_GET ? fetch_chunk(it, local, chunk, len)
+							 : send_chunk(it, local, chunk, len);
+		done += len;
+	}
+	if (!err && request->direction == OC_STAGE_PUT)
+		err = await_service(it, &it->stage->emptied, chunk);
+	return err;
+}
+
+static int ask(struct asking *it, const struct oc_stage_request *request, struct oc_cursor *local)
+{
+	struct oc_cursor start = *local;
+	int err = take_lock(it);
+
+	if (err)
+		return err;
+	post(it, request);
+	err = pump(it, request, local);
+	if (err) {
+		struct oc_stage_request none = {.rank = it->node->rank};
+
+		/* Do not let the service wait for us. */
+		post(it, &none);
+		*local = start;
+	}
+	oc_stage_publish(&it->stage->lock, 0);
+	return err;
+}
+
+static ssize_t staged_transfer(struct oc_node *node, const struct oc_region_ref *region,
+			       uint64_t offset, struct oc_cursor *local, size_t len,
+			       enum oc_stage_direction direction)
+{
+	struct asking it = {
+		.node = node, .stage = oc_stage_of(node, region->owner), .owner = region->owner};
+	size_t done = 0;
+
+	if (!atomic_load(&it.stage->running))
+		return oc_node_peer_alive(node, region->owner) ? -EOPNOTSUPP : -EPIPE;
+	while (done < len) {
+		struct oc_stage_request request = {.cookie = region->cookie,
+						   .offset = offset + done,
+						   .rank = node->rank,
+						   .direction = direction};
+		int err;
+
+		request.bytes = len - done < OC_STAGE_MAX ? (uint32_t)(len - done) : OC_STAGE_MAX;
+		err = ask(&it, &request, local);
+		if (err)
+			return err == -EPIPE || !done ? err : (ssize_t)done;
+		done += request.bytes;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t staged_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+			  struct oc_cursor *local, size_t len)
+{
+	return staged_transfer(node, region, offset, local, len, OC_STAGE_GET);
+}
+
+static ssize_t staged_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+			  struct oc_cursor *local, size_t len)
+{
+	return staged_transfer(node, region, offset, local, len, OC_STAGE_PUT);
+}
+
+/* The join itself has shown that the control segment is shared. */
+static int staged_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+{
+	return 0;
+}
+
+const struct oc_mech oc_mech_staged = {
+	.name = "staged",
+	.bit = OC_MECH_STAGED,
+	.probe = staged_probe,
+	.get = staged_get,
+	.put = staged_put,
+};

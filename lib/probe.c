@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "env.h"
+#include "heap.h"
+#include "mech_cma.h"
+
+struct oc_probe {
+	_Atomic uint64_t token;
+	_Atomic uint64_t echo[]; /* [nranks], each written by that rank */
+};
+
+int oc_probe_publish(struct oc_node *node)
+{
+	struct oc_ctl_rank *self = &node->ranks[node->rank];
+	size_t bytes = sizeof(struct oc_probe) + node->nranks * sizeof(uint64_t);
+	bool in_heap = node->peers[node->rank].arena;
+	struct oc_probe *probe = in_heap ? oc_heap_alloc(bytes) : malloc(bytes);
+
+	if (!probe)
+		return -ENOMEM;
+	memset(probe, 0, bytes);
+	node->probe = probe;
+	if (getrandom(&self->probe_token, sizeof(self->probe_token), 0) !=
+	    sizeof(self->probe_token))
+		return -EIO;
+	atomic_store(&probe->token, self->probe_token);
+	self->probe_addr = (uintptr_t)probe;
+	self->arena_base = in_heap ? oc_heap_range.base : 0;
+	return 0;
+}
+
+static int probe_read(struct oc_node *node, uint32_t peer)
+{
+	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	uint64_t token = 0;
+	int err = oc_cma_read(node, peer, &token, rank->probe_addr, sizeof(token));
+
+	if (err)
+		return err == -EPIPE ? -ESRCH : err;
+	/* A process of that number, but not the one meant: its PID belongs to
+	 * another namespace. Never write to it. */
+	return token == rank->probe_token ? 0 : -ESRCH;
+}
+
+static int probe_write(struct oc_node *node, uint32_t peer)
+{
+	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	uint64_t echo = rank->probe_token + node->rank + 1, back = 0;
+	uint64_t addr =
+		rank->probe_addr + offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
+	int err = oc_cma_write(node, peer, &echo, addr, sizeof(echo));
+
+	if (!err)
+		err = oc_cma_read(node, peer, &back, addr, sizeof(back));
+	if (err)
+		return err;
+	return back == echo ? 0 : -EIO;
+}
+
+static void probe_cma(struct oc_node *node, uint32_t peer)
+{
+	struct oc_node_peer *it = &node->peers[peer];
+	int err = probe_read(node, peer);
+
+	it->cma_read = !err;
+	if (!err)
+		err = probe_write(node, peer);
+	it->cma_write = it->cma_read && !err;
+	it->cma_err = -err;
+	if (err) {
+		char why[120];
+
+		oc_cma_explain(node, peer, why, sizeof(why));
+		oc_note("CMA with rank %u: %s", peer, why);
+	}
+}
+
+static bool probe_arena(const struct oc_node *node, uint32_t peer)
+{
+	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	const struct oc_node_peer *it = &node->peers[peer];
+	uint64_t off = rank->probe_addr - rank->arena_base;
+	struct oc_probe *probe;
+
+	if (!it->arena || peer == node->rank)
+		return true;
+	if (off >= it->arena_size || it->arena_size - off < sizeof(*probe) + 8ull * node->nranks)
+		return false;
+	probe = (struct oc_probe *)(it->arena + off);
+	if (atomic_load(&probe->token) != rank->probe_token)
+		return false;
+	atomic_store(&probe->echo[node->rank], rank->probe_token);
+	return true;
+}
+
+bool oc_probe_peers(struct oc_node *node)
+{
+	bool arenas = true;
+
+	for (uint32_t i = 0; i < node->nranks; i++) {
+		probe_cma(node, i);
+		if (!probe_arena(node, i)) {
+			oc_note("the heap of rank %u is mapped but shows other bytes", i);
+			arenas = false;
+		}
+	}
+	return arenas;
+}
+
+void oc_probe_retract(struct oc_node *node)
+{
+	if (!node->probe)
+		return;
+	if (oc_heap_contains(node->probe, 1))
+		oc_heap_free(node->probe);
+	else
+		free(node->probe);
+	node->probe = NULL;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_STAGE_H
+#define OC_STAGE_H
+
+/*
+ * The staging channel of a rank, in its area: a ring of chunks that one side
+ * fills and the other empties, both at once. On the owner's side a service
+ * thread does the copying, on the other the thread that calls oc_get() or
+ * oc_put(). One request at a time; requesters queue at the lock.
+ *
+ * Each request has a session number, and each count of chunks carries it. So
+ * whatever a requester that died has left behind says nothing to the next one.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <onecopy/onecopy.h>
+
+#include "area.h"
+#include "node.h"
+
+#define OC_STAGE_CHUNK	(32u << 10) /* two of them stay in a first-level cache */
+#define OC_STAGE_CHUNKS 8
+#define OC_STAGE_MAX	(128 * OC_STAGE_CHUNK) /* of one request: then it is the next one's turn */
+#define OC_STAGE_FAILED 0xffu		       /* a count: status says why */
+
+/* A futex and whether to bother with waking. */
+struct oc_stage_word {
+	_Alignas(OC_CACHELINE) _Atomic uint32_t value;
+	_Atomic uint32_t sleepers;
+};
+
+enum oc_stage_direction { OC_STAGE_GET, OC_STAGE_PUT };
+
+struct oc_stage_request {
+	uint64_t cookie;
+	uint64_t offset;
+	uint32_t bytes;
+	uint32_t rank; /* who asks */
+	uint32_t direction;
+};
+
+struct oc_stage {
+	struct oc_stage_word lock;    /* 0, or the holder's rank + 1 */
+	struct oc_stage_word posted;  /* session of the newest request */
+	struct oc_stage_word filled;  /* session << 8 | chunks, by who fills */
+	struct oc_stage_word emptied; /* session << 8 | chunks, by who empties */
+	_Alignas(OC_CACHELINE) struct oc_stage_request request;
+	_Atomic uint32_t running; /* there is a service thread */
+	_Atomic int32_t status;	  /* -errno behind OC_STAGE_FAILED */
+	_Atomic uint64_t serving; /* cookie whose memory the service may touch */
+	_Alignas(4096) char chunk[OC_STAGE_CHUNKS][OC_STAGE_CHUNK];
+};
+_Static_assert(sizeof(struct oc_stage) <= OC_AREA_STAGE_BYTES, "fits its part of the area");
+
+static inline struct oc_stage *oc_stage_of(const struct oc_node *node, uint32_t rank)
+{
+	return (struct oc_stage *)(oc_node_area(node, rank) + OC_AREA_STAGE_OFF);
+}
+
+/* The chunks a word counts for @session: none if it speaks of another. */
+static inline uint32_t oc_stage_count(uint32_t value, uint32_t session)
+{
+	return value >> 8 == (session & 0xffffff) ? value & 0xff : 0;
+}
+
+static inline uint32_t oc_stage_value(uint32_t session, uint32_t count)
+{
+	return session << 8 | count;
+}
+
+/* Stores with release order and wakes who sleeps on it. */
+void oc_stage_publish(struct oc_stage_word *word, uint32_t value);
+
+/* Returns once the word is not @seen, or after some milliseconds: then it is
+ * time to ask whether the other side still lives. */
+void oc_stage_wait(const struct oc_node *node, struct oc_stage_word *word, uint32_t seen);
+
+/* Starts this rank's service thread. 0 or -errno: then nobody can stage. */
+int oc_stage_start(struct oc_node *node);
+void oc_stage_stop(struct oc_node *node);
+
+/* May this rank's service be copying on @cookie right now? */
+bool oc_stage_serves(const struct oc_node *node, oc_cookie cookie);
+
+#endif
