@@ -119,8 +119,8 @@ static void stage_send(struct run *run)
 		atomic_store_explicit(&line->ready, off + len, memory_order_release);
 		oc_line_wake(line);
 	}
-	run->group->stats.staged_calls++;
-	run->group->stats.staged_bytes += bind->send_bytes;
+	oc_group_stats.staged_calls++;
+	oc_group_stats.staged_bytes += bind->send_bytes;
 }
 
 static uint32_t line_flags(struct oc_ep_line *line)
@@ -187,8 +187,8 @@ static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, si
 	if (line_flags(line) & OC_EP_SEND_CMA) {
 		err = oc_cma_read(group->node, group->node_rank[peer], dst, line->send + off, len);
 		if (!err) {
-			group->stats.cma_calls++;
-			group->stats.cma_bytes += len;
+			oc_group_stats.cma_calls++;
+			oc_group_stats.cma_bytes += len;
 			return 0;
 		}
 		atomic_store_explicit(&line->restage, 1, memory_order_release);
@@ -214,9 +214,9 @@ static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, si
 		src += part;
 		off += part;
 		len -= part;
-		group->stats.heap_bytes += part;
+		oc_group_stats.heap_bytes += part;
 	}
-	group->stats.heap_calls++;
+	oc_group_stats.heap_calls++;
 	return 0;
 }
 
@@ -266,8 +266,8 @@ static int run_copy(struct run *run, const struct oc_step *step)
 		return read_send(run, to, src.rank, src.off, step->len);
 	oc_copy_bytes(to, slot_at(run, src), step->len, run->bind->stream);
 	if (src.rank != dst.rank) {
-		run->group->stats.heap_calls++;
-		run->group->stats.heap_bytes += step->len;
+		oc_group_stats.heap_calls++;
+		oc_group_stats.heap_bytes += step->len;
 	}
 	return 0;
 }
@@ -348,8 +348,8 @@ static int run_calc(struct run *run, const struct oc_step *step)
 		return calc_chunked(run, step, dst, ndst, src);
 	oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size, step->len / elem,
 		     run->bind->stream);
-	group->stats.heap_calls++;
-	group->stats.heap_bytes += step->len * group->size;
+	oc_group_stats.heap_calls++;
+	oc_group_stats.heap_bytes += step->len * group->size;
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 /* Scratch larger than this is given back after use. */
 #define SCRATCH_KEEP (64u << 20)
 
+struct oc_group_stats oc_group_stats;
+
 void oc_group_offer(struct oc_node *node, struct oc_group_card *card)
 {
 	uint64_t seq = 0;

@@ -17,6 +17,15 @@
 
 #define OC_GROUP_PLANS 32
 
+/* What the groups of this process have moved, by mechanism. Counted without
+ * locks: threads that run operations at once may lose a few. */
+struct oc_group_stats {
+	uint64_t heap_calls, heap_bytes;
+	uint64_t cma_calls, cma_bytes;
+	uint64_t staged_calls, staged_bytes;
+};
+extern struct oc_group_stats oc_group_stats;
+
 struct oc_group {
 	struct oc_node *node;
 	uint32_t rank; /* in the group */
@@ -36,10 +45,6 @@ struct oc_group {
 	uint8_t *done; /* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];
-	struct {
-		uint64_t heap_bytes, cma_bytes, staged_bytes;
-		uint64_t heap_calls, cma_calls, staged_calls;
-	} stats;
 };
 
 /* What each member contributes; exchanged by the caller (MPI_Allgather). */

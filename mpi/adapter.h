@@ -180,7 +180,6 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 
 /* At MPI_Finalize: one JSON line to ONECOPY_STATS. */
 void oc_stats_write(void);
-void oc_stats_retire(const struct oc_group *group);
 
 /* True if stores of a call that writes @bytes on this rank should go past the
  * caches. */

@@ -14,11 +14,6 @@
 
 struct oc_counter oc_counters[OC_COLL_COUNT];
 
-static struct {
-	uint64_t calls[3];
-	uint64_t bytes[3];
-} mech_totals;
-
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes)
 {
 	struct oc_shape shape;
@@ -147,16 +142,6 @@ int oc_serve_absent(struct oc_comm *oc, MPI_Comm comm)
 	return MPI_SUCCESS;
 }
 
-void oc_stats_retire(const struct oc_group *group)
-{
-	mech_totals.calls[0] += group->stats.heap_calls;
-	mech_totals.bytes[0] += group->stats.heap_bytes;
-	mech_totals.calls[1] += group->stats.cma_calls;
-	mech_totals.bytes[1] += group->stats.cma_bytes;
-	mech_totals.calls[2] += group->stats.staged_calls;
-	mech_totals.bytes[2] += group->stats.staged_bytes;
-}
-
 /* Appends to a line that is written in one piece, so that ranks do not mix. */
 struct line {
 	char text[4096];
@@ -194,7 +179,15 @@ void oc_stats_write(void)
 		[OC_COLL_GATHERV] = "gatherv",	   [OC_COLL_ALLGATHERV] = "allgatherv",
 		[OC_COLL_ALLTOALLV] = "alltoallv",
 	};
-	static const char *const mechs[3] = {"heap", "cma", "staged"};
+	const struct oc_group_stats *moved = &oc_group_stats;
+	const struct {
+		const char *name;
+		uint64_t calls, bytes;
+	} mechs[] = {
+		{"heap", moved->heap_calls, moved->heap_bytes},
+		{"cma", moved->cma_calls, moved->cma_bytes},
+		{"staged", moved->staged_calls, moved->staged_bytes},
+	};
 	static struct line line;
 	const char *path = oc_env()->stats;
 	const char *comma = "";
@@ -217,9 +210,8 @@ void oc_stats_write(void)
 	}
 	put(&line, "},\"mech\":{");
 	for (int m = 0; m < 3; m++)
-		put(&line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", mechs[m],
-		    (unsigned long long)mech_totals.calls[m],
-		    (unsigned long long)mech_totals.bytes[m]);
+		put(&line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", mechs[m].name,
+		    (unsigned long long)mechs[m].calls, (unsigned long long)mechs[m].bytes);
 	put(&line, "}}\n");
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, line.text, line.used) != (ssize_t)line.used)
