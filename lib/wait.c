@@ -20,8 +20,9 @@
 
 #include "group.h"
 
-#define PROGRESS_POLLS	128 /* polls between calls of progress() */
-#define YIELDS		256 /* yields before sleeping */
+#define PROGRESS_POLLS	128  /* polls between calls of progress() */
+#define YIELDS_ALONE	4096 /* yields before sleeping, with a core of one's own: 1 ms */
+#define YIELDS_SHARED	256  /* and with ranks that share cores */
 #define PROGRESS_YIELDS 4
 #define SLEEP_NS	200000
 #define ALIVE_SLEEPS	64 /* sleeps between looks at the peer: about 13 ms */
@@ -76,6 +77,7 @@ static void line_sleep(struct oc_ep_line *line, uint64_t seen)
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
 {
 	uint32_t spin = group->node->spin;
+	uint32_t yields = group->node->oversubscribed ? YIELDS_SHARED : YIELDS_ALONE;
 	uint32_t turn = group->idle++;
 
 	if (turn < spin) {
@@ -85,13 +87,13 @@ int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line
 		return 0;
 	}
 	turn -= spin;
-	if (turn < YIELDS) {
+	if (turn < yields) {
 		sched_yield();
 		if (group->progress && turn % PROGRESS_YIELDS == PROGRESS_YIELDS - 1)
 			group->progress();
 		return 0;
 	}
-	turn -= YIELDS;
+	turn -= yields;
 	if (group->progress)
 		group->progress();
 	line_sleep(line, seen);
