@@ -123,10 +123,12 @@ struct oc_vbuffer {
 	bool heap;
 };
 
+/* True if some block has at least @min bytes: what to ask before oc_vbuffer_open. */
+bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
+
 /* @skip: a block never served (own block in place), or -1. 0 or MPI error. */
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip);
-bool oc_vbuffer_any(const struct oc_vbuffer *v);
 int oc_vbuffer_pack(struct oc_vbuffer *v, MPI_Comm comm);
 int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm);
 void oc_vbuffer_close(struct oc_vbuffer *v);

@@ -52,33 +52,35 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	struct oc_vbuffer out, in = {0};
 	struct oc_bind bind = {0};
+	struct oc_blocks outs, ins;
 	int err;
 
+	if (!oc_blocks_any(scounts, stype, oc->size, min, -1) &&
+	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
+		err = oc_serve_absent(oc, comm);
+		return err ? err
+			   : pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts,
+					       rdispls, rtype, comm);
+	}
 	err = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
 	if (!err)
 		err = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
+	if (!err)
+		err = oc_vbuffer_pack(&out, comm);
 	if (err)
 		goto out;
-	if (!oc_vbuffer_any(&out) && !oc_vbuffer_any(&in)) {
-		err = oc_serve_absent(oc, comm);
-	} else {
-		struct oc_blocks outs = {.len = out.len, .off = out.off};
-		struct oc_blocks ins = {.len = in.len, .off = in.off};
-
-		bind.send = out.at;
-		bind.send_bytes = out.bytes;
-		bind.recv = in.at;
-		bind.recv_bytes = in.bytes;
-		bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
-		bind.scratch_init = out.off;
-		bind.stream = oc_streams(oc, in.bytes);
-		err = oc_vbuffer_pack(&out, comm);
-		if (!err)
-			err = oc_serve_plan(oc, comm, oc_coll_alltoallv(&shape, &outs, &ins),
-					    &bind);
-		if (!err)
-			err = oc_vbuffer_unpack(&in, comm);
-	}
+	outs = (struct oc_blocks){.len = out.len, .off = out.off};
+	ins = (struct oc_blocks){.len = in.len, .off = in.off};
+	bind.send = out.at;
+	bind.send_bytes = out.bytes;
+	bind.recv = in.at;
+	bind.recv_bytes = in.bytes;
+	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_init = out.off;
+	bind.stream = oc_streams(oc, in.bytes);
+	err = oc_serve_plan(oc, comm, oc_coll_alltoallv(&shape, &outs, &ins), &bind);
+	if (!err)
+		err = oc_vbuffer_unpack(&in, comm);
 	if (!err)
 		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
 					rtype, comm);

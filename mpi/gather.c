@@ -73,16 +73,18 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
 	struct oc_bind bind = {0};
+	size_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
 	int err;
 
-	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size,
-			      oc_adapter.agreed.min[OC_COLL_GATHERV], skip);
+	if (!oc_blocks_any(counts, rtype, oc->size, min, skip)) {
+		err = oc_serve_absent(oc, comm);
+		return err ? err
+			   : pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype,
+					     oc->rank, comm);
+	}
+	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
 	if (err)
 		goto out;
-	if (!oc_vbuffer_any(&in)) {
-		err = oc_serve_absent(oc, comm);
-		goto rest;
-	}
 	if (in.len[oc->rank])
 		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
 	if (!err) {
@@ -100,7 +102,6 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	oc_buffer_close(&out, false, comm);
 	if (!err)
 		err = oc_vbuffer_unpack(&in, comm);
-rest:
 	if (!err)
 		err = pmpi()->Gatherv(send, in.len[oc->rank] ? 0 : scount, stype, recv, in.rest,
 				      displs, rtype, oc->rank, comm);

@@ -117,19 +117,19 @@ OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
-	int64_t total = 0;
+	uint64_t total = 0;
 	int size = 0;
 
-	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !calc_of(&bind, op, type) ||
-	    pmpi()->Comm_size(comm, &size))
+	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !type ||
+	    type == oc_abi.type_null || pmpi()->Comm_size(comm, &size))
 		goto pass;
 	for (int r = 0; r < size; r++) {
 		if (counts[r] < 0)
 			goto pass;
-		total += counts[r];
+		total += (uint64_t)counts[r];
 	}
-	if ((uint64_t)total * oc_type_size(bind.type) <
-	    oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER])
+	if (total * oc_type_bytes(type, 1) < oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER] ||
+	    !calc_of(&bind, op, type))
 		goto pass;
 	oc = oc_comm_get(comm);
 	if (oc)

@@ -58,16 +58,18 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 	struct oc_buffer in = {0};
 	struct oc_vbuffer out;
 	struct oc_bind bind = {0};
+	size_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
 	int err, closed;
 
-	err = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size,
-			      oc_adapter.agreed.min[OC_COLL_SCATTERV], skip);
+	if (!oc_blocks_any(counts, stype, oc->size, min, skip)) {
+		err = oc_serve_absent(oc, comm);
+		return err ? err
+			   : pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype,
+					      oc->rank, comm);
+	}
+	err = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
 	if (err)
 		goto out;
-	if (!oc_vbuffer_any(&out)) {
-		err = oc_serve_absent(oc, comm);
-		goto rest;
-	}
 	err = oc_vbuffer_pack(&out, comm);
 	if (!err && out.len[oc->rank])
 		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
@@ -85,7 +87,6 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 	}
 	closed = oc_buffer_close(&in, !err, comm);
 	err = err ? err : closed;
-rest:
 	if (!err)
 		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv,
 				       out.len[oc->rank] ? 0 : rcount, rtype, oc->rank, comm);

@@ -46,6 +46,16 @@ static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
 		v->off[i] = v->len[i] ? (uint64_t)((ptrdiff_t)v->displs[i] * extent - low) : 0;
 }
 
+bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
+{
+	size_t size = oc_type_bytes(type, 1);
+
+	for (int i = 0; i < n; i++)
+		if (i != skip && counts[i] > 0 && (size_t)counts[i] * size >= min)
+			return true;
+	return false;
+}
+
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip)
 {
@@ -75,14 +85,6 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 		return MPI_ERR_TYPE;
 	place_in_user(v, extent);
 	return MPI_SUCCESS;
-}
-
-bool oc_vbuffer_any(const struct oc_vbuffer *v)
-{
-	for (int i = 0; i < v->n; i++)
-		if (v->len[i])
-			return true;
-	return false;
 }
 
 static int convert(struct oc_vbuffer *v, bool pack, MPI_Comm comm)
