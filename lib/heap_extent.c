@@ -47,6 +47,8 @@ int oc_heap_extent_create(char *base, size_t size, int fd, size_t offset, size_t
 
 	if (table == MAP_FAILED)
 		return -ENOMEM;
+	/* A forked child has no use for it: heap_fork.c. */
+	madvise(table, bytes, MADV_DONTFORK);
 	extent.base = base;
 	extent.fd = fd;
 	extent.offset = offset;

@@ -10,10 +10,10 @@
  *
  * So each range is made huge when the first block reaches into it. What a
  * program never touches is the price: under 2 MiB at a block's edge, but all of
- * a large array used in part. Hence nothing is done for small programs, and no
- * more than a limit is backed this way, of which one process per core may use
- * up a quarter of the memory. After a refusal, or when the kernel has to search
- * for huge pages longer than 512 faults would take, we stop for good.
+ * an array used in part. Hence nothing is done for small programs, nor for
+ * blocks so large that an untouched one would show, and no more than a limit is
+ * backed this way in all. After refusals, or when the kernel has to search for
+ * huge pages longer than 512 faults would take, we stop for good.
  */
 #include "heap_thp.h"
 
@@ -33,13 +33,13 @@
 #define HUGE	   ((size_t)2 << 20)
 #define HUGE_PAGES (HUGE / 4096)
 #define WARM_UP	   ((size_t)8 << 20) /* smaller programs are left alone */
+#define BLOCK_MAX  ((size_t)1 << 30) /* a tenth of a second, should nobody touch it */
 #define FEW_PAGES  64		     /* a range with more is not worth collapsing */
-#define SLOW_NS	   1500000	     /* 512 faults of shared memory */
+#define SLOW_NS	   10000000	     /* 512 faults, where a hypervisor has to find each page too */
 #define STRIKES	   4
 
 static struct {
 	char *base;
-	size_t ranges;
 	size_t table_bytes;
 	uint64_t *seen; /* bit a range */
 	size_t budget;	/* ranges left */
@@ -94,8 +94,9 @@ void oc_heap_thp_create(char *base, size_t size, size_t limit)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
 		return;
+	/* A forked child has no use for it: heap_fork.c. */
+	madvise(table, bytes, MADV_DONTFORK);
 	thp.base = base;
-	thp.ranges = ranges;
 	thp.table_bytes = bytes;
 	thp.seen = table;
 	thp.budget = limit / HUGE;
@@ -163,7 +164,7 @@ void oc_heap_thp_prepare(char *p, size_t bytes)
 {
 	size_t first, last;
 
-	if (!__atomic_load_n(&thp.on, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&thp.on, __ATOMIC_RELAXED) || bytes > BLOCK_MAX)
 		return;
 	first = (size_t)(p - thp.base) / HUGE;
 	last = (size_t)(p + bytes - 1 - thp.base) / HUGE;
