@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that know nothing of MPI, run under the preload with its heap awake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from job import Finished
+from runner import PRELOAD, Runner
+
+HERE = Path(__file__).resolve().parent
+
+# The heap wakes up in programs in which this name can be found.
+MARKER = "int MPI_Get_version(int *v, int *s) { *v = 3; *s = 1; return 0; }\n"
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The program of tests/conform/<name>.c, or "marker", a library that makes any program look like MPI's."""
+    directory = tmp_path_factory.mktemp("programs")
+
+    def compile_one(name: str) -> Path:
+        program = directory / name
+        if program.exists():
+            return program
+        source, flags = HERE / f"{name}.c", ["-rdynamic", "-pthread"]
+        if name == "marker":
+            source, flags = directory / "marker.c", ["-shared", "-fPIC"]
+            source.write_text(MARKER)
+        options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", *flags]
+        subprocess.run(["cc", *options, "-o", str(program), str(source)], check=True)
+        return program
+
+    return compile_one
+
+
+@pytest.fixture
+def preloaded(runner: Runner, compiled: Callable[[str], Path]) -> Callable[..., Finished]:
+    """preloaded(program, *args, limits="", env=, timeout=60, check=True): a C program of this directory, or a Python
+    script of it, under the preload; `limits` are words for the shell's ulimit."""
+
+    def run(
+        program: str,
+        *args: str,
+        limits: str = "",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,
+        check: bool = True,
+    ) -> Finished:
+        preload = str(runner.build / PRELOAD)
+        argv = [str(HERE / program), *args]
+        if program.endswith(".py"):
+            preload += f":{compiled('marker')}"
+            argv = [sys.executable, *argv]
+        else:
+            argv[0] = str(compiled(program))
+        # The shell only sets the limits: it must not run under the preload itself.
+        shell = f'ulimit {limits} && LD_PRELOAD={preload} exec "$@"' if limits else f'LD_PRELOAD={preload} exec "$@"'
+        return runner.run("sh", "-c", shell, "sh", *argv, env=env, timeout=timeout, check=check)
+
+    return run

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* fork_cases NAME: fork in a process with a shared heap; exits 0 when it holds. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heap_probe.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static struct probe arena;
+
+static void *hide(void *p)
+{
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}
+
+/* Words that are never the same in two places or two rounds. */
+static void fill(void *p, size_t bytes, uint64_t seed)
+{
+	for (size_t i = 0; i < bytes / 8; i++)
+		((uint64_t *)p)[i] = (i + 1) * 0x9e3779b97f4a7c15ull + seed;
+}
+
+static bool holds(const void *p, size_t bytes, uint64_t seed)
+{
+	for (size_t i = 0; i < bytes / 8; i++)
+		if (((const uint64_t *)p)[i] != (i + 1) * 0x9e3779b97f4a7c15ull + seed)
+			return false;
+	return true;
+}
+
+static int status_of(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+/* Blocks of every kind, scattered by frees between them. */
+enum { BLOCKS = 40 };
+static char *blocks[BLOCKS];
+static size_t sizes[BLOCKS];
+
+static void make_blocks(uint64_t seed)
+{
+	static const size_t some[] = {16 * KIB, 50 * KIB, 130 * KIB, 3 * MIB, 11 * MIB};
+	void *holes[BLOCKS];
+
+	for (int i = 0; i < BLOCKS; i++) {
+		sizes[i] = some[i % 5];
+		holes[i] = hide(malloc(sizes[(i * 7) % (i + 1)]));
+		blocks[i] = malloc(sizes[i]);
+		CHECK(probe_holds(&arena, blocks[i]));
+		fill(blocks[i], sizes[i], seed + (uint64_t)i);
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		free(holes[i]);
+}
+
+static void check_blocks(uint64_t seed)
+{
+	for (int i = 0; i < BLOCKS; i++)
+		CHECK(holds(blocks[i], sizes[i], seed + (uint64_t)i));
+}
+
+static void refill_blocks(uint64_t seed)
+{
+	for (int i = 0; i < BLOCKS; i++)
+		fill(blocks[i], sizes[i], seed + (uint64_t)i);
+}
+
+/* A second mapping of the arena, as a peer has it. */
+static char *peer_view(void)
+{
+	char path[64];
+
+	for (int fd = 3; fd < 256; fd++) {
+		char target[128];
+		ssize_t len;
+		char *view;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, target, sizeof(target) - 1);
+		if (len < 0)
+			continue;
+		target[len] = '\0';
+		if (!strstr(target, "onecopy-heap"))
+			continue;
+		view = mmap(NULL, (size_t)(arena.end - arena.base), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_NORESERVE, fd, 0);
+		CHECK(view != MAP_FAILED);
+		return view;
+	}
+	CHECK(!"no memfd");
+	return NULL;
+}
+
+/* The child has what was there, whoever writes what afterwards. */
+static void isolation(void)
+{
+	int to_child[2], to_parent[2];
+	char *view, byte;
+	pid_t pid;
+
+	make_blocks(1000);
+	view = peer_view();
+	CHECK(!pipe(to_child) && !pipe(to_parent));
+	pid = fork();
+	if (!pid) {
+		/* The parent and its peer write first. */
+		CHECK(read(to_child[0], &byte, 1) == 1);
+		check_blocks(1000);
+		refill_blocks(2000);
+		CHECK(write(to_parent[1], "w", 1) == 1);
+		CHECK(read(to_child[0], &byte, 1) == 1);
+		check_blocks(2000);
+		for (int i = 0; i < BLOCKS; i++)
+			free(blocks[i]);
+		for (int i = 0; i < BLOCKS; i++) {
+			char *p = hide(calloc(1, sizes[i]));
+
+			CHECK(p && !p[sizes[i] - 1]);
+			memset(p, 1, sizes[i]);
+		}
+		exit(0);
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		if (i % 2)
+			fill(blocks[i], sizes[i], 3000 + (uint64_t)i);
+		else
+			fill(view + (blocks[i] - arena.base), sizes[i], 3000 + (uint64_t)i);
+	CHECK(write(to_child[1], "g", 1) == 1 && read(to_parent[0], &byte, 1) == 1);
+	check_blocks(3000);
+	for (int i = 0; i < BLOCKS; i++)
+		CHECK(holds(view + (blocks[i] - arena.base), sizes[i], 3000 + (uint64_t)i));
+	CHECK(write(to_child[1], "g", 1) == 1);
+	CHECK(status_of(pid) == 0);
+	check_blocks(3000);
+	/* The heap goes on in the parent. */
+	for (int i = 0; i < BLOCKS; i++) {
+		blocks[i] = realloc(blocks[i], sizes[i] + 100 * KIB);
+		CHECK(probe_holds(&arena, blocks[i]) &&
+		      holds(blocks[i], sizes[i], 3000 + (uint64_t)i));
+	}
+}
+
+static void nested(void)
+{
+	pid_t pid;
+
+	make_blocks(1);
+	pid = fork();
+	if (!pid) {
+		check_blocks(1);
+		refill_blocks(2);
+		pid = fork();
+		if (!pid) {
+			check_blocks(2);
+			for (int i = 0; i < BLOCKS; i++)
+				blocks[i] = realloc(blocks[i], sizes[i] * 2);
+			check_blocks(2);
+			exit(0);
+		}
+		refill_blocks(3);
+		CHECK(status_of(pid) == 0);
+		check_blocks(3);
+		exit(0);
+	}
+	refill_blocks(4);
+	CHECK(status_of(pid) == 0);
+	check_blocks(4);
+}
+
+static volatile bool stop;
+
+static void *churn(void *arg)
+{
+	uintptr_t state = (uintptr_t)arg * 77 + 1;
+
+	while (!stop) {
+		size_t bytes = 16 * KIB << state % 10;
+		char *p = malloc(bytes);
+
+		CHECK(p);
+		p[0] = p[bytes - 1] = 1;
+		free(p);
+		state = state * 6364136223846793005ull + 1442695040888963407ull;
+		state ^= state >> 33;
+	}
+	return NULL;
+}
+
+/* Forks from two threads while others allocate; every child allocates too. */
+static void *fork_often(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+	char *mine = malloc(1 * MIB);
+
+	for (int i = 0; i < 40; i++) {
+		pid_t pid;
+
+		fill(mine, 1 * MIB, seed + (uint64_t)i);
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid) {
+			CHECK(holds(mine, 1 * MIB, seed + (uint64_t)i));
+			mine = realloc(mine, 2 * MIB);
+			CHECK(mine && holds(mine, 1 * MIB, seed + (uint64_t)i));
+			free(mine);
+			free(hide(malloc(20 * MIB)));
+			_exit(0);
+		}
+		fill(mine, 1 * MIB, ~seed);
+		CHECK(status_of(pid) == 0);
+	}
+	free(mine);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t workers[2], forkers[2];
+
+	for (uintptr_t i = 0; i < 2; i++)
+		CHECK(!pthread_create(&workers[i], NULL, churn, (void *)(i + 1)));
+	for (uintptr_t i = 0; i < 2; i++)
+		CHECK(!pthread_create(&forkers[i], NULL, fork_often, (void *)((i + 1) << 40)));
+	for (int i = 0; i < 2; i++)
+		pthread_join(forkers[i], NULL);
+	stop = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(workers[i], NULL);
+}
+
+/* A child the C library knows nothing of faults; it never writes what is ours. */
+static void raw_clone(void)
+{
+	char *p = malloc(1 * MIB);
+	pid_t pid;
+	int status;
+
+	p[0] = 1;
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!pid) {
+		struct rlimit none = {0, 0};
+
+		setrlimit(RLIMIT_CORE, &none);
+		*(volatile char *)p = 2;
+		_exit(0);
+	}
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK(p[0] == 1);
+}
+
+/* Only what is live and touched is copied. */
+static void frugal(void)
+{
+	char *freed = malloc(512 * MIB), *untouched = malloc(2048 * MIB);
+	char *sparse = malloc(2048 * MIB), *live = malloc(64 * KIB);
+	long before;
+	pid_t pid;
+
+	CHECK(probe_holds(&arena, untouched));
+	memset(freed, 1, 512 * MIB);
+	free(freed);
+	sparse[512 * MIB] = 1;
+	live[0] = 1;
+	before = probe_status("RssAnon:");
+	pid = fork();
+	if (!pid) {
+		CHECK(sparse[512 * MIB] == 1 && live[0] == 1);
+		printf("child holds %ld KiB\n", probe_status("RssAnon:") - before);
+		CHECK(probe_status("RssAnon:") < before + 64 * 1024);
+		exit(0);
+	}
+	CHECK(status_of(pid) == 0);
+	CHECK(probe_status("RssAnon:") < before + 1024);
+	free(untouched);
+}
+
+/* Children are no ranks: they keep neither the arena nor its memfd. */
+static void descriptors(void)
+{
+	char *p = malloc(1 * MIB);
+	pid_t pid;
+
+	p[0] = 1;
+	pid = fork();
+	if (!pid) {
+		char target[128], path[64];
+
+		CHECK(!probe_arena().base);
+		for (int fd = 0; fd < 256; fd++) {
+			snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+			memset(target, 0, sizeof(target));
+			CHECK(readlink(path, target, sizeof(target) - 1) < 0 ||
+			      !strstr(target, "onecopy-heap"));
+		}
+		exit(0);
+	}
+	CHECK(status_of(pid) == 0);
+}
+
+/* A fork that finds no memory for the copy: the child faults, the parent lives. */
+static void refused(void)
+{
+	char *p = malloc(512 * MIB);
+	struct rlimit limit;
+	int status;
+	pid_t pid;
+
+	memset(p, 1, 512 * MIB);
+	limit.rlim_cur = limit.rlim_max = (rlim_t)probe_status("VmSize:") * 1024 + 64 * MIB;
+	CHECK(!setrlimit(RLIMIT_AS, &limit));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		free(hide(malloc(100)));
+		_exit(p[0]);
+	}
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK(p[0] == 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{"isolation", isolation}, {"nested", nested}, {"threads", threads},
+		{"raw_clone", raw_clone}, {"frugal", frugal}, {"descriptors", descriptors},
+		{"refused", refused},
+	};
+
+	CHECK(argc == 2);
+	arena = probe_arena();
+	CHECK(arena.base);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(cases[i].name, argv[1])) {
+			cases[i].run();
+			return 0;
+		}
+	return 2;
+}

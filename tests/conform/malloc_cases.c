@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* malloc_cases NAME: one case under the preload; exits 0 when it holds. */
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "heap_probe.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static struct probe arena;
+
+/* The compiler may not reason about what malloc returns. */
+static void *hide(void *p)
+{
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}
+
+static bool in_arena(const void *p)
+{
+	return p && probe_holds(&arena, p);
+}
+
+static void threshold(void)
+{
+	void *small = malloc(16 * KIB - 1), *large = malloc(16 * KIB);
+	void *p;
+
+	CHECK(!in_arena(small) && in_arena(large));
+	CHECK(in_arena(hide(calloc(4, 4 * KIB))));
+	CHECK(in_arena(hide(memalign(4096, 16 * KIB))));
+	CHECK(in_arena(hide(aligned_alloc(64, 64 * KIB))));
+	CHECK(in_arena(hide(valloc(64 * KIB))));
+	CHECK(in_arena(hide(pvalloc(64 * KIB - 1))));
+	CHECK(in_arena(hide(reallocarray(NULL, 1024, 64))));
+	CHECK(!posix_memalign(&p, 2 * MIB, 100 * KIB) && in_arena(p) &&
+	      !((uintptr_t)p % (2 * MIB)));
+	free(p);
+	CHECK(!posix_memalign(&p, 64 * MIB, 100 * KIB) && !((uintptr_t)p % (64 * MIB)));
+	free(p);
+	CHECK(malloc_usable_size(small) >= 16 * KIB - 1);
+	CHECK(malloc_usable_size(large) >= 16 * KIB);
+	CHECK(malloc_usable_size(NULL) == 0);
+	free(small);
+	free(large);
+	free(hide(NULL));
+}
+
+static void errors(void)
+{
+	volatile size_t half = SIZE_MAX / 2, all = SIZE_MAX - 1;
+	void *p = &p, *q;
+
+	errno = 0;
+	CHECK(!hide(calloc(half, 4)) && errno == ENOMEM);
+	errno = 0;
+	CHECK(!hide(reallocarray(NULL, half, 4)) && errno == ENOMEM);
+	errno = 0;
+	CHECK(!hide(malloc(all)) && errno == ENOMEM);
+	errno = 0;
+	CHECK(!hide(pvalloc(all)) && errno == ENOMEM);
+	CHECK(posix_memalign(&p, 3, 64 * KIB) == EINVAL && p == &p);
+	CHECK(posix_memalign(&p, 24, 64 * KIB) == EINVAL && p == &p);
+	CHECK(posix_memalign(&p, 64, all) == ENOMEM && p == &p);
+
+	p = hide(malloc(1 * MIB));
+	q = hide(p);
+	memset(p, 5, 1 * MIB);
+	errno = 0;
+	CHECK(!hide(realloc(p, all)) && errno == ENOMEM);
+	CHECK(((char *)q)[MIB - 1] == 5);
+	errno = 77;
+	free(q);
+	free(hide(malloc(100 * MIB)));
+	free(hide(malloc(1 * MIB)));
+	CHECK(errno == 77);
+}
+
+/* Freed memory holds what the program left there; calloc() may not. */
+static void zeroes(void)
+{
+	static const size_t sizes[] = {16 * KIB, 100 * KIB, 700 * KIB, 5 * MIB, 40 * MIB};
+
+	for (int round = 0; round < 3; round++)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			char *blocks[8];
+
+			for (int k = 0; k < 8; k++) {
+				blocks[k] = hide(calloc(1, sizes[i]));
+				CHECK(in_arena(blocks[k]) && !blocks[k][0] &&
+				      !memcmp(blocks[k], blocks[k] + 1, sizes[i] - 1));
+				memset(blocks[k], 0xa5, sizes[i]);
+			}
+			for (int k = 0; k < 8; k++)
+				free(blocks[k]);
+		}
+}
+
+/* realloc() both ways over every threshold keeps the content. */
+static void moves(void)
+{
+	static const size_t sizes[] = {100,	 20 * KIB, 15 * KIB, 300 * KIB, 9 * MIB, 70 * MIB,
+				       20 * MIB, 2 * MIB,  64 * KIB, 16 * KIB,	200,	 33 * MIB};
+	size_t have = 50;
+	unsigned char *p = malloc(have);
+
+	memset(p, 1, have);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t kept = have < sizes[i] ? have : sizes[i];
+
+		p = realloc(p, sizes[i]);
+		CHECK(p && p[0] == i + 1 && !memcmp(p, p + 1, kept - 1));
+		CHECK(in_arena(p) == (sizes[i] >= 16 * KIB));
+		have = sizes[i];
+		memset(p, (int)i + 2, have);
+	}
+	CHECK(!hide(realloc(p, 0)));
+}
+
+/* A buffer that grows a little at a time is copied a few times, not each time. */
+static void grows(void)
+{
+	char *p = NULL;
+	long moved = 0;
+
+	for (size_t bytes = 64 * KIB; bytes < 256 * MIB; bytes += 64 * KIB) {
+		char *q = realloc(p, bytes);
+
+		CHECK(in_arena(q));
+		moved += q != p;
+		q[bytes - 1] = 1;
+		p = q;
+	}
+	free(p);
+	CHECK(moved < 40);
+}
+
+static void *short_lived(void *arg)
+{
+	void **kept = arg;
+	char *p = malloc(40 * KIB);
+
+	p[0] = 1;
+	free(p);
+	*kept = malloc(24 * KIB);
+	CHECK(in_arena(*kept));
+	memset(*kept, 3, 24 * KIB);
+	return NULL;
+}
+
+/* Memory of threads long gone is used again. */
+static void threads(void)
+{
+	long resident = 0, mapped = 0;
+
+	for (int i = 0; i < 10000; i++) {
+		pthread_t thread;
+		void *kept;
+
+		CHECK(!pthread_create(&thread, NULL, short_lived, &kept));
+		pthread_join(thread, NULL);
+		CHECK(((char *)kept)[24 * KIB - 1] == 3);
+		free(kept);
+		if (i == 1000) {
+			resident = probe_status("VmRSS:");
+			mapped = probe_status("VmSize:");
+		}
+	}
+	printf("RSS %ld -> %ld KiB, size %ld -> %ld KiB\n", resident, probe_status("VmRSS:"),
+	       mapped, probe_status("VmSize:"));
+	CHECK(probe_status("VmRSS:") < resident + 16 * 1024);
+	CHECK(probe_status("VmSize:") < mapped + 256 * 1024);
+}
+
+static pthread_key_t late_key;
+
+static void late(void *arg)
+{
+	/* mimalloc's destructor of this thread has run by the second round. */
+	if ((uintptr_t)arg < 3)
+		pthread_setspecific(late_key, (char *)arg + 1);
+	for (int i = 0; i < 100; i++) {
+		char *p = hide(malloc(20 * KIB + (size_t)i * 1000));
+
+		memset(p, 1, 20 * KIB);
+		free(p);
+	}
+}
+
+static void *with_late(void *arg)
+{
+	pthread_setspecific(late_key, (void *)1);
+	free(hide(malloc(100 * KIB)));
+	return NULL;
+}
+
+static void destructors(void)
+{
+	pthread_key_create(&late_key, late);
+	for (int i = 0; i < 200; i++) {
+		pthread_t thread;
+
+		CHECK(!pthread_create(&thread, NULL, with_late, NULL));
+		pthread_join(thread, NULL);
+	}
+}
+
+/* A full heap is not the end: blocks then come from the C library. */
+static void exhaustion(void)
+{
+	size_t want = (size_t)(arena.end - arena.base);
+	size_t counts[2] = {0}, outside = 0;
+	static char *blocks[100000];
+	size_t n = 0;
+
+	for (size_t sizes[] = {256 * MIB, 6 * MIB}, k = 0; k < 2; k++)
+		for (size_t got = 0; got < want; got += sizes[k]) {
+			char *p = hide(malloc(sizes[k]));
+
+			CHECK(p && n < sizeof(blocks) / sizeof(blocks[0]));
+			blocks[n++] = p;
+			if (in_arena(p))
+				counts[k]++;
+			else
+				outside++;
+			p[0] = 1;
+			if (outside > 20 * (k + 1))
+				break;
+		}
+	CHECK(counts[0] && counts[1] && outside > 20);
+	while (n)
+		free(blocks[--n]);
+	CHECK(in_arena(hide(malloc(256 * MIB))) && in_arena(hide(malloc(6 * MIB))));
+}
+
+/* Large blocks go back to the system, as they do without us. */
+static void returns(void)
+{
+	for (int i = 0; i < 6; i++) {
+		char *p = malloc(1024 * MIB);
+
+		CHECK(in_arena(p));
+		for (size_t at = 0; at < 1024 * MIB; at += 4096)
+			p[at] = 1;
+		free(p);
+	}
+	char *p = malloc(4096 * MIB);
+
+	CHECK(in_arena(p));
+	free(p);
+	CHECK(probe_status("RssShmem:") <= 1024 * 1024 * 2);
+}
+
+static void double_free(void)
+{
+	void *p = hide(malloc(1 * MIB)), *q = hide(p);
+
+	free(p);
+	free(q);
+}
+
+/* Without the heap everything works as before. */
+static void refused(void)
+{
+	char *p = malloc(1 * MIB);
+
+	CHECK(!arena.base && p);
+	memset(p, 1, 1 * MIB);
+	p = realloc(p, 4 * MIB);
+	CHECK(p && p[0] == 1);
+	free(p);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{"threshold", threshold},
+		{"errors", errors},
+		{"zeroes", zeroes},
+		{"moves", moves},
+		{"grows", grows},
+		{"threads", threads},
+		{"destructors", destructors},
+		{"exhaustion", exhaustion},
+		{"returns", returns},
+		{"double_free", double_free},
+		{"refused", refused},
+	};
+
+	CHECK(argc == 2);
+	arena = probe_arena();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(cases[i].name, argv[1])) {
+			CHECK(cases[i].run == refused || arena.base);
+			cases[i].run();
+			return 0;
+		}
+	return 2;
+}

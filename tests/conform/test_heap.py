@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The shared heap's hazards: fork (hazard 2), limits of the host, and memory of processes we know nothing of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from job import Finished
+
+Preloaded = Callable[..., Finished]
+
+
+@pytest.mark.parametrize("case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused"])
+def test_fork(preloaded: Preloaded, case: str) -> None:
+    preloaded("fork_cases", case)
+
+
+@pytest.mark.parametrize("case", ["pool", "queue", "shells", "generations"])
+def test_python_processes(preloaded: Preloaded, case: str) -> None:
+    assert preloaded("forking.py", case).stdout.endswith("done\n")
+
+
+@pytest.mark.parametrize(("limits", "reason"), [("-v 600000", "RLIMIT_AS"), ("-f 100", "RLIMIT_FSIZE")])
+def test_refused(preloaded: Preloaded, limits: str, reason: str) -> None:
+    """Without a heap the program runs on the C library's, and is told why when it asks."""
+    finished = preloaded("malloc_cases", "refused", limits=limits, env={"ONECOPY_VERBOSE": "1"})
+    assert finished.stderr.count("onecopy:") == 1
+    assert reason in finished.stderr
+
+
+@pytest.mark.parametrize("variable", ["ONECOPY", "ONECOPY_HEAP"])
+def test_off(preloaded: Preloaded, variable: str) -> None:
+    """What the user turned off is not made, and needs no word."""
+    finished = preloaded("malloc_cases", "refused", env={"ONECOPY_VERBOSE": "1", variable: "off"})
+    assert finished.stderr == ""
+
+
+def test_silent(preloaded: Preloaded) -> None:
+    """Nothing is printed unless asked for, though the heap was refused."""
+    assert preloaded("malloc_cases", "refused", limits="-v 600000").stderr == ""
+
+
+@pytest.mark.parametrize("limits", ["-v 8000000", "-f 2000000"])
+def test_limited(preloaded: Preloaded, limits: str) -> None:
+    """Where limits leave room for a small arena, it is used within them."""
+    preloaded("malloc_cases", "zeroes", limits=limits)

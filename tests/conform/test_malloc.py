@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""malloc and its family under the preload: what the C standard, POSIX and glibc's manual promise."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+from job import Finished
+from runner import PRELOAD, Runner
+
+Preloaded = Callable[..., Finished]
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["threshold", "errors", "zeroes", "moves", "grows", "threads", "destructors", "exhaustion", "returns"],
+)
+def test_case(preloaded: Preloaded, case: str) -> None:
+    assert preloaded("malloc_cases", case, timeout=120).stderr == ""
+
+
+def test_double_free(preloaded: Preloaded) -> None:
+    finished = preloaded("malloc_cases", "double_free", check=False, limits="-c 0")
+    assert finished.returncode == -signal.SIGABRT
+    assert "not a live block" in finished.stderr
+
+
+@pytest.mark.parametrize(("threads", "ops", "seed"), [(1, 8000, 1), (4, 3000, 2), (8, 1500, 3)])
+def test_torture(preloaded: Preloaded, threads: int, ops: int, seed: int) -> None:
+    """Blocks never overlap, move with their content, and calloc's are zero, whoever frees what."""
+    preloaded("malloc_torture", str(threads), str(ops), str(seed), timeout=120)
+
+
+def test_without_mpi(runner: Runner) -> None:
+    """A program without MPI gets no arena and loads no allocator."""
+    maps = runner.run("cat", "/proc/self/maps", env={"LD_PRELOAD": str(runner.build / PRELOAD)}).stdout
+    assert "libonecopy" in maps
+    assert "onecopy-heap" not in maps
+    assert "mimalloc" not in maps
