@@ -30,6 +30,14 @@
 #include <immintrin.h>
 #endif
 
+/* Before a loop: a destination is an operand or touches none, so no element
+ * depends on another, though the compiler cannot see it. */
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace
 {
 
@@ -41,6 +49,11 @@ template <class T> struct __attribute__((packed, may_alias)) loose {
 template <class T> inline T load(const void *p, size_t i)
 {
 	return static_cast<const loose<T> *>(p)[i].value;
+}
+
+inline const char *at(const void *p, size_t off)
+{
+	return static_cast<const char *>(p) + off;
 }
 
 template <class T> inline void store(void *p, size_t i, T value)
@@ -147,13 +160,11 @@ struct lxor {
 
 template <class Op, class T> void each(void *dst, const void *a, const void *b, size_t count)
 {
-	/* @dst is @a or @b or neither: no element depends on another. */
-#pragma GCC ivdep
+	INDEPENDENT
 	for (size_t i = 0; i < count; i++) {
 		store<T>(dst, i, Op::apply(load<T>(a, i), load<T>(b, i)));
 		copy_padding<value_bytes<T>, sizeof(T)>(static_cast<char *>(dst) + i * sizeof(T),
-							static_cast<const char *>(a) +
-								i * sizeof(T));
+							at(a, i * sizeof(T)));
 	}
 }
 
@@ -183,13 +194,13 @@ template <class T> void complex_prod(void *dst, const void *a, const void *b, si
 	constexpr size_t block = 64;
 	T re[block], im[block];
 
-	for (size_t at = 0; at < count; at += block) {
-		size_t n = count - at < block ? count - at : block;
+	for (size_t base = 0; base < count; base += block) {
+		size_t n = count - base < block ? count - base : block;
 		unsigned int redo = 0;
 
 		for (size_t i = 0; i < n; i++) {
-			T ar = load<T>(a, 2 * (at + i)), ai = load<T>(a, 2 * (at + i) + 1);
-			T br = load<T>(b, 2 * (at + i)), bi = load<T>(b, 2 * (at + i) + 1);
+			T ar = load<T>(a, 2 * (base + i)), ai = load<T>(a, 2 * (base + i) + 1);
+			T br = load<T>(b, 2 * (base + i)), bi = load<T>(b, 2 * (base + i) + 1);
 
 			re[i] = ar * br - ai * bi;
 			im[i] = ar * bi + ai * br;
@@ -198,17 +209,17 @@ template <class T> void complex_prod(void *dst, const void *a, const void *b, si
 		for (size_t i = 0; redo && i < n; i++) {
 			typename complex_of<T>::type x, y;
 
-			__real__ x = load<T>(a, 2 * (at + i));
-			__imag__ x = load<T>(a, 2 * (at + i) + 1);
-			__real__ y = load<T>(b, 2 * (at + i));
-			__imag__ y = load<T>(b, 2 * (at + i) + 1);
+			__real__ x = load<T>(a, 2 * (base + i));
+			__imag__ x = load<T>(a, 2 * (base + i) + 1);
+			__real__ y = load<T>(b, 2 * (base + i));
+			__imag__ y = load<T>(b, 2 * (base + i) + 1);
 			x *= y;
 			re[i] = __real__ x;
 			im[i] = __imag__ x;
 		}
 		for (size_t i = 0; i < n; i++) {
-			char *to = static_cast<char *>(dst) + 2 * (at + i) * sizeof(T);
-			const char *from = static_cast<const char *>(a) + 2 * (at + i) * sizeof(T);
+			char *to = static_cast<char *>(dst) + 2 * (base + i) * sizeof(T);
+			const char *from = at(a, 2 * (base + i) * sizeof(T));
 
 			store<T>(to, 0, re[i]);
 			store<T>(to, 1, im[i]);
@@ -242,22 +253,22 @@ template <class Order, class V, class I>
 void locate(void *dst, const void *a, const void *b, size_t count)
 {
 	typedef pair<V, I> element;
-	constexpr size_t size = sizeof(element), at = offsetof(element, index);
+	constexpr size_t size = sizeof(element), mid = offsetof(element, index);
 
-#pragma GCC ivdep
+	INDEPENDENT
 	for (size_t i = 0; i < count; i++) {
-		const char *pa = static_cast<const char *>(a) + i * size;
-		const char *pb = static_cast<const char *>(b) + i * size;
+		const char *pa = at(a, i * size);
+		const char *pb = at(b, i * size);
 		char *to = static_cast<char *>(dst) + i * size;
 		V av = load<V>(pa, 0), bv = load<V>(pb, 0);
-		I ai = load<I>(pa + at, 0), bi = load<I>(pb + at, 0);
+		I ai = load<I>(pa + mid, 0), bi = load<I>(pb + mid, 0);
 		bool take_a = Order::better(av, bv) || (av == bv && ai < bi);
 
 		/* Of two equal values, b's: they may be zeros of either sign. */
 		store<V>(to, 0, Order::better(av, bv) ? av : bv);
-		store<I>(to + at, 0, take_a ? ai : bi);
-		copy_padding<value_bytes<V>, at>(to, pa);
-		copy_padding<at + sizeof(I), size>(to, pa);
+		store<I>(to + mid, 0, take_a ? ai : bi);
+		copy_padding<value_bytes<V>, mid>(to, pa);
+		copy_padding<mid + sizeof(I), size>(to, pa);
 	}
 }
 
@@ -287,45 +298,43 @@ constexpr size_t turn = 2;			/* lines */
 constexpr size_t ahead = 2048 / OC_STREAM_LINE; /* lines, as in stream_x86.c */
 
 template <class Op, class T, size_t lines>
-inline void stream_some(void *const *dst, size_t ndst, size_t off, const char *a, const char *b)
+inline void stream_some(void *const *dst, size_t ndst, const void *const *src, size_t nsrc,
+			size_t off)
 {
 	typedef T vec __attribute__((vector_size(sizeof(vector))));
-	vector v[lines * per_line];
+	vec v[lines * per_line];
 
 #pragma GCC unroll 8
 	for (size_t i = 0; i < lines * per_line; i++)
-		v[i] = reinterpret_cast<vector>(Op::apply(load<vec>(a, i), load<vec>(b, i)));
-	for (size_t d = 0; d < ndst; d++) {
-		char *to = static_cast<char *>(dst[d]) + off;
-
+		v[i] = load<vec>(at(src[0], off), i);
+	for (size_t s = 1; s < nsrc; s++) {
 #pragma GCC unroll 8
 		for (size_t i = 0; i < lines * per_line; i++)
-			stream_vector(to + i * sizeof(vector), v[i]);
+			v[i] = Op::apply(v[i], load<vec>(at(src[s], off), i));
+	}
+	for (size_t d = 0; d < ndst; d++) {
+#pragma GCC unroll 8
+		for (size_t i = 0; i < lines * per_line; i++)
+			stream_vector(static_cast<char *>(dst[d]) + off + i * sizeof(vector),
+				      reinterpret_cast<vector>(v[i]));
 	}
 }
 
 template <class Op, class T>
-void stream_each(void *const *dst, size_t ndst, size_t off, const void *a, const void *b,
+void stream_each(void *const *dst, size_t ndst, const void *const *src, size_t nsrc, size_t off,
 		 size_t lines)
 {
-	const char *pa = static_cast<const char *>(a), *pb = static_cast<const char *>(b);
-	size_t step = turn * OC_STREAM_LINE;
-
 	for (; lines >= turn; lines -= turn) {
 		/* Never past the operands: see stream_x86.c. */
-		if (lines >= ahead + turn) {
-			for (size_t i = 0; i < turn; i++) {
-				_mm_prefetch(pa + (ahead + i) * OC_STREAM_LINE, _MM_HINT_T0);
-				_mm_prefetch(pb + (ahead + i) * OC_STREAM_LINE, _MM_HINT_T0);
-			}
-		}
-		stream_some<Op, T, turn>(dst, ndst, off, pa, pb);
-		pa += step;
-		pb += step;
-		off += step;
+		for (size_t s = 0; s < nsrc && lines >= ahead + turn; s++)
+			for (size_t i = 0; i < turn; i++)
+				_mm_prefetch(at(src[s], off + (ahead + i) * OC_STREAM_LINE),
+					     _MM_HINT_T0);
+		stream_some<Op, T, turn>(dst, ndst, src, nsrc, off);
+		off += turn * OC_STREAM_LINE;
 	}
 	if (lines)
-		stream_some<Op, T, 1>(dst, ndst, off, pa, pb);
+		stream_some<Op, T, 1>(dst, ndst, src, nsrc, off);
 }
 
 template <class Op, class T> constexpr oc_calc_stream_fn *streamed = stream_each<Op, T>;
@@ -443,5 +452,5 @@ constexpr oc_calc_table make_table()
 
 } // namespace
 
-/* External linkage comes from its declaration in calc_table.h. */
+/* Its declaration in calc_table.h gives it external linkage. */
 constexpr oc_calc_table OC_CALC_TABLE = make_table();

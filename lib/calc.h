@@ -83,7 +83,8 @@ void oc_calc(enum oc_op op, enum oc_type type, void *dst, const void *a, const v
  * Left fold in rank order over @nsrc operands, ((s[0] op s[1]) op s[2]) ...,
  * element by element, written to each of @ndst destinations. Works through the
  * first-level cache: every operand byte is read once, every destination byte
- * written once; with @stream past the caches and fenced before the return. A
+ * written once. With @stream that is past the caches and fenced before the
+ * return, but not in place, where the lines are in the cache already. A
  * destination may be one of the sources exactly (MPI_IN_PLACE), several may each
  * be another one; no other overlap. @count elements. @nsrc, @ndst >= 1. nsrc ==
  * 1 copies. Any thread; 8 KiB of stack.

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Folds over many operands, through the first-level cache. Two shapes:
+ * Folds over many operands. Three ways, by where the result goes:
  *
- *   write once   the last operator of a chunk writes the destinations itself;
- *                past the caches that asks for destinations that agree modulo
- *                a line and a kernel that can (calc_table.h)
- *   scatter      the chunk is finished in a scratch buffer and copied out
+ *   plain     ordinary stores: chunk by chunk through the first-level cache, the
+ *             last operator writing the first destination, copied to the others
+ *   lines     past the caches, straight from the registers; asks for a kernel
+ *             (calc_table.h), for few operands and for destinations that agree
+ *             modulo a line
+ *   scatter   past the caches otherwise: a chunk is finished in a scratch buffer
+ *             and copied out
  *
- * In-place is safe in both: of a chunk, no destination is written before every
- * operand but the last has been read, and the last operator reads an element
- * of its operands before it writes that element anywhere.
+ * In place is always plain, and safe there: of a chunk, no destination is
+ * written before all operands have been read but the last, and the operator
+ * that reads that one reads an element before it writes it.
  */
 #include "calc.h"
 
@@ -22,6 +25,10 @@
 /* Scratch of a chunk. With one chunk of an operand it must fit the smallest
  * first-level caches, 32 KiB, with room for prefetching. */
 #define CHUNK 8192
+
+/* Operands the lines way reads side by side: more, and lines that agree modulo a
+ * page push each other out of the first-level cache. */
+#define LINES_MAX 8
 
 struct fold {
 	oc_calc_fn *calc;
@@ -91,22 +98,6 @@ static void fold_plain(const struct fold *fold, size_t off, size_t end)
 	}
 }
 
-/* Bytes [off, end), whole lines, by streamed stores. */
-static void fold_lines(const struct fold *fold, size_t off, size_t end)
-{
-	/* Two operands need no scratch, so no chunks. */
-	size_t step = fold->nsrc > 2 ? CHUNK : end - off;
-
-	while (off < end) {
-		size_t len = min(end - off, step);
-		const void *acc = fold_front(fold, off, len);
-
-		fold->stream(fold->dst, fold->ndst, off, acc, src_at(fold, fold->nsrc - 1, off),
-			     len / OC_STREAM_LINE);
-		off += len;
-	}
-}
-
 /* Bytes [off, end), finished in the scratch and streamed from there. */
 static void fold_scatter(const struct fold *fold, size_t off, size_t end)
 {
@@ -143,19 +134,45 @@ static void fold_copy(const struct fold *fold, size_t end, bool stream)
 	}
 }
 
-/* Whether elements can be streamed a line at a time to all destinations at
- * once, and from which byte on. */
-static bool fold_lines_fit(const struct fold *fold, size_t *head)
+/* Streaming to lines just read as operands costs half as much again as writing
+ * them where they are, in the cache. Destinations come all in place or none but
+ * in odd calls, so one settles it for all. */
+static bool fold_in_place(const struct fold *fold)
+{
+	for (size_t i = 0; i < fold->ndst; i++)
+		for (size_t k = 0; k < fold->nsrc; k++)
+			if (fold->dst[i] == fold->src[k])
+				return true;
+	return false;
+}
+
+/* Whether the lines way is open, and from which byte on. */
+static bool fold_fits_lines(const struct fold *fold, size_t *head)
 {
 	size_t bytes = oc_stream_head(fold->dst[0]);
 
-	if (!fold->stream || bytes % fold->size)
+	if (!fold->stream || fold->nsrc > LINES_MAX || bytes % fold->size)
 		return false;
 	for (size_t i = 1; i < fold->ndst; i++)
 		if (oc_stream_head(fold->dst[i]) != bytes)
 			return false;
 	*head = bytes;
 	return true;
+}
+
+/* @end >= OC_STREAM_MIN. Not fenced. */
+static void fold_stream(const struct fold *fold, size_t end)
+{
+	size_t head, body;
+
+	if (!fold_fits_lines(fold, &head)) {
+		fold_scatter(fold, 0, end);
+		return;
+	}
+	body = (end - head) & ~(size_t)(OC_STREAM_LINE - 1);
+	fold_plain(fold, 0, head);
+	fold->stream(fold->dst, fold->ndst, fold->src, fold->nsrc, head, body / OC_STREAM_LINE);
+	fold_plain(fold, head + body, end);
 }
 
 void oc_calc_fold(enum oc_op op, enum oc_type type, void *const *dst, size_t ndst,
@@ -174,24 +191,16 @@ void oc_calc_fold(enum oc_op op, enum oc_type type, void *const *dst, size_t nds
 		.scratch = scratch,
 	};
 	size_t end = count * fold.size;
-	size_t head, body;
 
 	if (!end)
 		return;
-	if (end < OC_STREAM_MIN)
-		stream = false;
-	if (nsrc == 1) {
+	stream = stream && end >= OC_STREAM_MIN && (nsrc == 1 || !fold_in_place(&fold));
+	if (nsrc == 1)
 		fold_copy(&fold, end, stream);
-	} else if (!stream) {
+	else if (stream)
+		fold_stream(&fold, end);
+	else
 		fold_plain(&fold, 0, end);
-	} else if (fold_lines_fit(&fold, &head)) {
-		body = (end - head) & ~(size_t)(OC_STREAM_LINE - 1);
-		fold_plain(&fold, 0, head);
-		fold_lines(&fold, head, head + body);
-		fold_plain(&fold, head + body, end);
-	} else {
-		fold_scatter(&fold, 0, end);
-	}
 	if (stream)
 		oc_stream_fence();
 }

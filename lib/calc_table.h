@@ -14,13 +14,13 @@ extern "C" {
 typedef void oc_calc_fn(void *dst, const void *a, const void *b, size_t count);
 
 /*
- * The same for @lines whole lines of OC_STREAM_LINE bytes, written past the
- * caches at byte @off of each of the @ndst destinations, all on a line
- * boundary there. @a and @b anywhere; each destination plus @off may be @a or
- * @b exactly. Not fenced.
+ * A left fold of @nsrc operands, @lines whole lines of OC_STREAM_LINE bytes
+ * from byte @off of each, written past the caches from there to each of @ndst
+ * destinations. Destinations plus @off on a line boundary, operands anywhere, no
+ * overlap. Not fenced.
  */
-typedef void oc_calc_stream_fn(void *const *dst, size_t ndst, size_t off, const void *a,
-			       const void *b, size_t lines);
+typedef void oc_calc_stream_fn(void *const *dst, size_t ndst, const void *const *src, size_t nsrc,
+			       size_t off, size_t lines);
 
 /* Kernels of one instruction set; NULL where there is none. Every pair that
  * MPI allows has a calc kernel; stream ones are for whole-vector arithmetic. */
