@@ -92,7 +92,7 @@ def parse(data: bytes) -> Elf:
                     table = table - s.address + s.offset
                     break
         names = tuple(_string(data, table + value) for value in needed)
-    except struct.error as error:
+    except (struct.error, OverflowError) as error:
         raise NotElfError("the file is cut short") from error
     return Elf(64 if wide else 32, machine, interpreter, names, dynamic is not None)
 

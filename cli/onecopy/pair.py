@@ -30,8 +30,11 @@ class Side:
 
     def exchange(self, value: Any) -> Any:
         """Sends a value and returns the other's: also a barrier. EOFError when the other has died."""
-        self.link.sendall(json.dumps(value).encode() + b"\n")
-        line = self._lines.readline()
+        try:
+            self.link.sendall(json.dumps(value).encode() + b"\n")
+            line = self._lines.readline()
+        except (BrokenPipeError, ConnectionResetError):
+            line = ""
         if not line:
             raise EOFError("the other process has died")
         return json.loads(line)

@@ -17,6 +17,11 @@ class Count:
     passed: int = 0
     bytes: int = 0
 
+    def add(self, other: Count) -> None:
+        self.served += other.served
+        self.passed += other.passed
+        self.bytes += other.bytes
+
 
 @dataclass
 class Summary:
@@ -30,20 +35,17 @@ class Summary:
     broken: int = 0
 
     def add(self, report: Mapping[str, Any]) -> None:
+        """Raises KeyError, TypeError or ValueError, and then nothing is added."""
+        calls = {n: Count(int(c["served"]), int(c["passed"]), int(c["bytes"])) for n, c in report["calls"].items()}
+        mechanisms = {n: Count(int(m["calls"]), 0, int(m["bytes"])) for n, m in report["mech"].items()}
+        reason = str(report["heap"])
         self.ranks += 1
-        self.version = str(report.get("version", ""))
-        reason = str(report.get("heap", ""))
+        self.version = str(report["version"])
         if reason and reason not in self.heap:
             self.heap.append(reason)
-        for name, call in report["calls"].items():
-            count = self.calls.setdefault(name, Count())
-            count.served += int(call["served"])
-            count.passed += int(call["passed"])
-            count.bytes += int(call["bytes"])
-        for name, mechanism in report["mech"].items():
-            count = self.mechanisms.setdefault(name, Count())
-            count.served += int(mechanism["calls"])
-            count.bytes += int(mechanism["bytes"])
+        for mine, theirs in ((self.calls, calls), (self.mechanisms, mechanisms)):
+            for name, count in theirs.items():
+                mine.setdefault(name, Count()).add(count)
 
 
 def read(lines: Iterable[str]) -> Summary:
@@ -76,7 +78,9 @@ def line(summary: Summary) -> str:
     served = sum(c.served for c in summary.calls.values())
     passed = sum(c.passed for c in summary.calls.values())
     moved = sum(c.bytes for c in summary.calls.values())
-    text = f"{summary.ranks} ranks: {served} of {served + passed} calls served, {size(moved)}"
+    text = (
+        f"{summary.ranks} rank{'s' * (summary.ranks != 1)}: {served} of {served + passed} calls served, {size(moved)}"
+    )
     by_size = sorted(summary.calls.items(), key=lambda item: -item[1].bytes)
     if busiest := [f"{name} {count.served}" for name, count in by_size if count.served][:4]:
         text += f" ({', '.join(busiest)})"

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`onecopy bench`: arguments, and one small run whose files are complete and whose data were right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from onecopy import cells, machine, peers, programs
+from onecopy.cells import FigureRow, LimitRow, Row
+from runner import MPI_ENV
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--ranks", "two"], "no list of numbers"),
+        (["--ranks", "0"], "no list of numbers"),
+        (["--sizes", "3"], "multiples of 4"),
+        (["--sizes", "x"], "is no size"),
+        (["--collectives", "bcast,shout"], "no 'shout'"),
+        (["--what", "weather"], "no 'weather'"),
+        (["--against", "lam"], "no 'lam'"),
+        (["--peer", "lam"], "invalid choice"),
+        (["--rounds", "0"], "no number above 0"),
+    ],
+)
+def test_bad_options(onecopy: Command, words: list[str], said: str) -> None:
+    done = onecopy("bench", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_peer_that_is_not_installed(onecopy: Command, tmp_path: Path) -> None:
+    done = onecopy("bench", "--against", "mpich", env={"XDG_CACHE_HOME": str(tmp_path / "none")})
+    assert done.returncode == 1
+    assert "--peer mpich" in done.stderr
+
+
+def test_every_program_has_its_sources() -> None:
+    for name in ("collbench", "copylimit", "firstuse", "forks", "mallocheavy", "p2p", "randomaccess", "stream"):
+        assert all(path.is_file() for path in programs.sources(name))
+    with pytest.raises(programs.BuildError):
+        programs.sources("none")
+
+
+def test_machine_names_no_host() -> None:
+    facts = json.dumps(machine.describe())
+    assert Path("/proc/sys/kernel/hostname").read_text().strip() not in facts
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs are built once for all runs."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def run_bench(onecopy: Command, cache: Path, output: Path, *words: str) -> None:
+    if not shutil.which("mpicc"):
+        pytest.fail("mpicc is missing: run `make deps`")
+    env = {**MPI_ENV, "XDG_CACHE_HOME": str(cache)}
+    done = onecopy("bench", "--quick", "--output", output, *words, env=env, timeout=250)
+    assert done.returncode == 0, done.stderr + done.stdout
+    facts = json.loads((output / "machine.json").read_text())
+    assert set(facts["variants"]) == {"mpi", "onecopy"}
+
+
+def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
+    """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
+    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,barrier,pingpong"
+    run_bench(onecopy, cache, tmp_path / "out", "--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
+    rows = cells.read(Row, tmp_path / "out" / "times.csv")
+    for variant in ("mpi", "onecopy"):
+        for name in names.split(","):
+            mine = [r for r in rows if (r.variant, r.collective) == (variant, name)]
+            assert [r.bytes for r in mine] == ([0] if name == "barrier" else [20])
+    assert all(r.errors == 0 and r.usec > 0 for r in rows)
+
+
+def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None:
+    run_bench(onecopy, cache, tmp_path / "out", "--ranks=2", "--sizes=8,64K", "--rounds=3", "--collectives=bcast")
+    rows = cells.read(Row, tmp_path / "out" / "times.csv")
+    order = list(dict.fromkeys((r.round, r.variant) for r in rows))
+    assert order == [(0, "mpi"), (0, "onecopy"), (1, "onecopy"), (1, "mpi"), (2, "mpi"), (2, "onecopy")]
+    assert {r.round for r in cells.read(LimitRow, tmp_path / "out" / "copylimit.csv")} == {0, 1, 2}
+    assert (tmp_path / "out" / "summary.csv").is_file()
+    again = onecopy("bench", "--output", tmp_path / "out", env={"XDG_CACHE_HOME": str(cache)})
+    assert again.returncode == 1
+    assert "already holds a run" in again.stderr
+
+
+def test_programs_that_cannot_be_helped(onecopy: Command, cache: Path, tmp_path: Path) -> None:
+    run_bench(onecopy, cache, tmp_path / "out", "--ranks", "2", "--what", "programs", "--rounds", "1")
+    rows = cells.read(FigureRow, tmp_path / "out" / "figures.csv")
+    assert {r.program for r in rows} == {"stream", "randomaccess", "mallocheavy", "forks", "p2p"}
+    assert all(r.value > 0 for r in rows)
+
+
+def test_a_program_is_built_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = programs.build("firstuse", peers.installed())
+    made = first.stat().st_mtime_ns
+    assert programs.build("firstuse", peers.installed()).stat().st_mtime_ns == made

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows, their CSV, statistics, tables and plots, without any measurement."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onecopy import bench, cells, stats, tables
+from onecopy.cells import Cell, LimitRow, Row
+from rich.console import Console
+
+positive = st.floats(min_value=1e-3, max_value=1e9)
+rows = st.builds(
+    Row,
+    round=st.integers(0, 9),
+    variant=st.sampled_from(["mpi", "openmpi5", "onecopy"]),
+    collective=st.sampled_from(["bcast", "allreduce", "barrier"]),
+    bytes=st.sampled_from([0, 8, 16384, 4 << 20]),
+    ranks=st.sampled_from([2, 4]),
+    mode=st.sampled_from(["off-cache", "warm"]),
+    repetition=st.integers(0, 3),
+    calls=st.integers(1, 1000),
+    usec=positive,
+    errors=st.just(0),
+)
+
+
+@given(st.lists(rows))
+def test_csv_round_trip(tmp_path_factory: pytest.TempPathFactory, written: list[Row]) -> None:
+    path = tmp_path_factory.mktemp("csv") / "times.csv"
+    out = cells.Writer(Row, path)
+    out.add(written)
+    out.close()
+    assert cells.read(Row, path) == written
+
+
+def test_a_foreign_csv_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("round,variant\n1,mpi\n")
+    with pytest.raises(cells.BrokenError, match="no Row"):
+        cells.read(Row, path)
+    assert cells.read(Row, tmp_path / "none.csv") == []
+
+
+@given(st.lists(positive, min_size=1))
+def test_quartiles_enclose_the_median(values: list[float]) -> None:
+    one = cells.spread(values)
+    assert min(values) <= one.low <= one.median <= one.high <= max(values)
+    assert one.count == len(values)
+
+
+def test_spread_of_known_values() -> None:
+    assert cells.spread([1, 2, 3, 4, 5]) == cells.Spread(3, 2, 4, 5)
+    assert cells.spread([7]) == cells.Spread(7, 7, 7, 1)
+
+
+def test_ratios_and_means() -> None:
+    made = [
+        Row(number, variant, "bcast", 65536, 2, "off-cache", 0, 10, usec, 0)
+        for number, (slow, fast) in enumerate([(10, 5), (40, 10), (30, 10)])
+        for variant, usec in (("mpi", slow), ("onecopy", fast))
+    ]
+    cell = Cell("bcast", 65536, 2, "off-cache")
+    found = cells.spreads(made)
+    assert cells.ratio(found["mpi"][cell], found["onecopy"][cell]) == 3  # 30 / 10
+    assert cells.round_ratios(made, "mpi", "onecopy")[cell].median == 3  # of 2, 4, 3
+    assert cells.geometric_mean([1, 4]) == pytest.approx(2)
+    assert math.isnan(cells.geometric_mean([]))
+
+
+def test_copy_limit() -> None:
+    limits = [LimitRow(0, "memcpy", 2, 1e9), LimitRow(0, "stream", 2, 2e9), LimitRow(1, "memcpy", 2, 4e9)]
+    speeds = cells.copy_speeds(limits)
+    assert speeds == {2: 3e9}  # the median of each round's best
+    mib = 1 << 20
+    for name, copies in {"bcast": 3, "gather": 4, "alltoall": 16, "reduce": 2.5, "allreduce": 4}.items():
+        # Four ranks on two processors: the speed of two is what there is.
+        assert cells.limit_usec(Cell(name, mib, 4, "off-cache"), speeds) == pytest.approx(copies * mib / 3e9 * 1e6)
+    assert cells.limit_usec(Cell("barrier", 0, 2, "off-cache"), speeds) is None
+    assert cells.limit_usec(Cell("bcast", mib, 1, "off-cache"), speeds) is None
+
+
+def test_a_line_cut_off_by_a_killed_program_is_left_out() -> None:
+    text = (
+        "collective,bytes,ranks,mode,repetition,calls,usec,errors\n"
+        "bcast,16384,2,off-cache,0,100,3.5,0\n"
+        "bcast,65536,2,off-ca"
+    )
+    assert bench.parse_rows(text, 3, "mpi") == [Row(3, "mpi", "bcast", 16384, 2, "off-cache", 0, 100, 3.5, 0)]
+    assert bench.parse_rows("", 0, "mpi") == []
+
+
+@given(st.lists(rows, min_size=1, max_size=30))
+def test_tables_of_anything(tmp_path_factory: pytest.TempPathFactory, made: list[Row]) -> None:
+    """Missing cells, variants and limits leave gaps, never an error."""
+    out = Console(record=True, width=200, file=Path("/dev/null").open("w"))  # noqa: SIM115
+    for speeds in ({}, {2: 1e10}):
+        for table in tables.times(made, speeds):
+            out.print(table)
+        tables.write_summary(made, speeds, tmp_path_factory.mktemp("summary") / "summary.csv")
+    tables.summary(made)
+    out.file.close()
+
+
+def test_size_text() -> None:
+    assert [cells.size_text(n) for n in (8, 1024, 16384, 1 << 20, 1536)] == ["8", "1K", "16K", "1M", "1536"]
+    assert [stats.size(n) for n in (8, 1536, 3 << 30)] == ["8 B", "1.5 KiB", "3.0 GiB"]
+
+
+def test_stats_lines() -> None:
+    line = (
+        '{"rank":0,"nranks":2,"version":"0.1.0","heap":"no libmimalloc",'
+        '"calls":{"bcast":{"served":2,"passed":1,"bytes":4096}},"mech":{"cma":{"calls":2,"bytes":4096}}}'
+    )
+    summary = stats.read([line, "\n", line.replace('"rank":0', '"rank":1'), "{torn"])
+    assert (summary.ranks, summary.broken, summary.heap) == (2, 1, ["no libmimalloc"])
+    assert summary.calls["bcast"] == stats.Count(4, 2, 8192)
+    assert stats.line(summary) == (
+        "2 ranks: 4 of 6 calls served, 8.0 KiB (bcast 4); by cma 4 (8.0 KiB); no shared heap: no libmimalloc"
+    )
+    assert "no rank reported" in stats.line(stats.read([]))
+    assert "another version" in stats.line(stats.read(["[]"]))

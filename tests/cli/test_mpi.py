@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which MPI a command uses, and which programs nothing can be preloaded into."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onecopy import elf, mpi
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+MAIN = "int MPI_Init(void); int main(void) { return MPI_Init(); }"
+Compile = Callable[..., Path]
+
+
+def linked(compile_c: Compile, fake_mpi: Path, soname: str) -> Path:
+    return compile_c("program", MAIN, fake_mpi / soname, f"-Wl,-rpath,{fake_mpi}")
+
+
+@pytest.mark.parametrize(
+    ("soname", "name"), [("libmpi.so.40", "openmpi4"), ("libmpi.so.12", "mpich"), ("libmpi.so.99", None)]
+)
+def test_soname_of_the_program_decides(compile_c: Compile, fake_mpi: Path, soname: str, name: str | None) -> None:
+    program = linked(compile_c, fake_mpi, soname)
+    abi, refusal = mpi.detect([str(fake_mpi / "mpirun"), "-n", "4", str(program), "--option"])
+    assert refusal is None
+    assert abi is not None
+    assert (abi.name, abi.source) == (name, program)
+
+
+def test_mpi_behind_another_library(compile_c: Compile, fake_mpi: Path, tmp_path: Path) -> None:
+    between = compile_c(
+        "libsolver.so",
+        "int MPI_Init(void); int solve(void) { return MPI_Init(); }",
+        "-shared",
+        "-fPIC",
+        fake_mpi / "libmpi.so.40",
+        f"-Wl,-rpath,{fake_mpi}",
+    )
+    program = compile_c(
+        "solver",
+        "int solve(void); int main(void) { return solve(); }",
+        between,
+        f"-Wl,-rpath,{tmp_path}",
+        f"-Wl,-rpath-link,{fake_mpi}",
+    )
+    assert "libmpi.so.40" not in elf.read(program).needed
+    abi, _ = mpi.detect([str(program)])
+    assert abi is not None
+    assert abi.name == "openmpi4"
+
+
+def test_script_takes_the_launchers_word(fake_mpi: Path, tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text("#!/usr/bin/env python3\n")
+    script.chmod(0o755)
+    abi, _ = mpi.detect([str(fake_mpi / "mpirun"), str(script)])
+    assert abi is not None
+    assert (abi.name, abi.source.name) == ("openmpi4", "mpirun")
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("mpirun (Open MPI) 5.0.11", "openmpi4"),
+        ("mpiexec (OpenRTE) 2.1.1", None),
+        ("HYDRA build details:", "mpich"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.18", "mpich"),
+    ],
+)
+def test_launchers(tmp_path: Path, said: str, name: str | None) -> None:
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text(f"#!/bin/sh\necho '{said}'\n")
+    launcher.chmod(0o755)
+    abi = mpi.abi_of_launcher(launcher)
+    assert (abi.name if abi else None) == name
+
+
+def test_program_of_the_working_directory(
+    compile_c: Compile, fake_mpi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked(compile_c, fake_mpi, "libmpi.so.40")
+    monkeypatch.chdir(tmp_path)
+    abi, _ = mpi.detect([str(fake_mpi / "mpirun"), "-n", "2", "program"])
+    assert abi is not None
+    assert abi.source.name == "program"
+
+
+def test_static_program_is_refused(compile_c: Compile, onecopy: Command) -> None:
+    program = compile_c("static", "int main(void) { return 5; }", "-static")
+    _, refusal = mpi.detect([str(program)])
+    assert refusal is not None
+    done = onecopy("run", program)
+    assert done.returncode == 5
+    assert "statically linked" in done.stderr
+    assert "without -static" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a file of another owner with the setuid bit")
+def test_setuid_program_is_refused(compile_c: Compile) -> None:
+    program = compile_c("setuid", "int main(void) { return 0; }")
+    os.chown(program, 12345, -1)
+    program.chmod(0o4755)
+    _, refusal = mpi.detect([str(program)])
+    assert refusal is not None
+    assert "setuid" in refusal.why
+
+
+def test_mpich_is_not_served_yet(compile_c: Compile, fake_mpi: Path, onecopy: Command) -> None:
+    program = linked(compile_c, fake_mpi, "libmpi.so.12")
+    done = onecopy("run", program)
+    assert done.returncode == 0
+    assert "no onecopy for that MPI yet" in done.stderr
+
+
+def test_unresolved_need_of_our_library(compile_c: Compile, fake_mpi: Path, onecopy: Command, tmp_path: Path) -> None:
+    program = linked(compile_c, fake_mpi, "libmpi.so.40")
+    gone = compile_c("libgone.so", "int gone(void) { return 1; }", "-shared", "-fPIC", "-Wl,-soname,libgone.so")
+    compile_c(
+        "libs/libonecopy-openmpi4.so",
+        "int gone(void); int use(void) { return gone(); }",
+        "-shared",
+        "-fPIC",
+        gone,
+    )
+    gone.unlink()
+    done = onecopy("run", program, env={"ONECOPY_LIBDIR": str(tmp_path / "libs")})
+    assert done.returncode == 0
+    assert "needs libgone.so, which is not installed" in done.stderr
+
+
+@given(st.binary(max_size=400), st.booleans())
+def test_any_bytes_are_an_elf_file_or_an_error(data: bytes, wide: bool) -> None:
+    head = b"\x7fELF" + bytes([2 if wide else 1, 1])
+    with contextlib.suppress(elf.NotElfError):
+        elf.parse(head + data)
+
+
+@given(st.data())
+def test_damaged_programs_are_read_or_refused(data: st.DataObject) -> None:
+    true = Path(shutil.which("true") or "/bin/true").read_bytes()
+    end = data.draw(st.integers(0, len(true)))
+    at = data.draw(st.integers(0, 600))
+    damaged = bytearray(true[:end])
+    damaged[at : at + 4] = data.draw(st.binary(min_size=4, max_size=4))
+    with contextlib.suppress(elf.NotElfError):
+        elf.parse(bytes(damaged))

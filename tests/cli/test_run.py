@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`onecopy run`: the command runs as it would without us, and is told from our own options."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onecopy import run
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "command"),
+    [
+        (["mpirun", "-n", "4"], [], ["mpirun", "-n", "4"]),
+        (["--stats", "mpirun", "--stats"], ["--stats"], ["mpirun", "--stats"]),
+        (["--stats=table", "--mech", "heap", "a"], ["--stats=table", "--mech", "heap"], ["a"]),
+        (["--min", "64K", "--", "-odd", "x"], ["--min", "64K"], ["-odd", "x"]),
+        (["--verbose", "a", "--", "b"], ["--verbose"], ["a", "--", "b"]),
+        (["--stats"], ["--stats"], []),
+        ([], [], []),
+    ],
+)
+def test_split(words: list[str], options: list[str], command: list[str]) -> None:
+    assert run.split(words) == (options, command)
+
+
+@given(st.lists(st.text()))
+def test_everything_after_two_dashes_is_the_command(words: list[str]) -> None:
+    assert run.split(["--verbose", "--", *words]) == (["--verbose"], words)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("0", 0), ("4096", 4096), ("64K", 65536), ("1MiB", 1 << 20), ("2g", 2 << 30)]
+)
+def test_sizes(text: str, count: int) -> None:
+    assert run.byte_count(text) == count
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--mech", "heap,foo", "true"], "no mechanism 'foo'"),
+        (["--mech", ",", "true"], "at least one"),
+        (["--min", "many", "true"], "is no size"),
+        (["--stats=graph", "true"], "invalid choice"),
+        (["--unknown", "true"], "unrecognized"),
+        ([], "run what?"),
+    ],
+)
+def test_bad_options(onecopy: Command, words: list[str], said: str) -> None:
+    done = onecopy("run", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_command_not_found(onecopy: Command, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    assert onecopy("run", "no-such-command").returncode == 127
+    done = onecopy("run", "./text")
+    assert done.returncode == 126
+    assert "not an executable file" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--stats"]])
+def test_status_and_signals_pass_through(onecopy: Command, options: list[str]) -> None:
+    assert onecopy("run", *options, "sh", "-c", "exit 7").returncode == 7
+    assert onecopy("run", *options, "sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("options", [[], ["--stats"]])
+def test_ignored_signals_of_python_do_not_leak(onecopy: Command, options: list[str]) -> None:
+    done = onecopy("run", *options, "sh", "-c", "kill -PIPE $$; exit 0")
+    assert done.returncode == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_sent_to_us_reaches_the_command_once(
+    environment: dict[str, str], tmp_path: Path, number: signal.Signals
+) -> None:
+    program = tmp_path / "count.py"
+    program.write_text(
+        "import signal, sys, time\n"
+        "seen = []\n"
+        f"signal.signal({number.value}, lambda *_: seen.append(1))\n"
+        "print('ready', flush=True)\n"
+        "until = time.monotonic() + 30\n"
+        "while not seen and time.monotonic() < until: time.sleep(0.01)\n"
+        "time.sleep(0.3)\n"
+        "sys.exit(40 + len(seen))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onecopy", "run", "--stats", sys.executable, str(program)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(number)
+    assert process.wait(timeout=30) == 41
+    process.stdout.close()
+
+
+def test_terminal_signals_are_not_sent_twice(environment: dict[str, str], tmp_path: Path) -> None:
+    """^C reaches the whole process group from the terminal; mpirun takes a second one for "at once"."""
+    program = tmp_path / "count.py"
+    program.write_text(
+        "import signal, sys, time\n"
+        "seen = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+        "print('ready', flush=True)\n"
+        "until = time.monotonic() + 30\n"
+        "while not seen and time.monotonic() < until: time.sleep(0.01)\n"
+        "time.sleep(0.3)\n"
+        "sys.exit(40 + len(seen))\n"
+    )
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "onecopy", "run", "--stats", sys.executable, str(program)],
+            environment,
+        )
+    output = b""
+    until = time.monotonic() + 30
+    while b"ready" not in output and time.monotonic() < until:
+        output += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 41
+
+
+def test_environment_is_the_users(tmp_path: Path, fake_mpi: Path, stub_libs: Path) -> None:
+    """Nothing but our variables is added: not our PYTHONPATH, not the LC_CTYPE of Python's locale coercion."""
+    env = {
+        "PATH": f"{fake_mpi}:{Path(sys.executable).parent}:/usr/bin:/bin",
+        "ONECOPY_LIBDIR": str(stub_libs),
+        "PYTHONPATH": "/nowhere/else",
+    }
+    done = subprocess.run(
+        [ROOT / "onecopy", "run", "--mech", "heap cma", "--min", "8K", "--no-heap", "--verbose", "env"],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    for shell_made in ("PWD", "OLDPWD", "SHLVL", "_"):
+        seen.pop(shell_made, None)
+    assert seen == {
+        **env,
+        "LD_PRELOAD": str(stub_libs / "libonecopy-openmpi4.so"),
+        "ONECOPY_MECH": "heap,cma",
+        "ONECOPY_MIN": "8192",
+        "ONECOPY_HEAP": "off",
+        "ONECOPY_VERBOSE": "1",
+    }
+
+
+def test_wrapper_through_links_and_from_anywhere(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "one").symlink_to(os.path.relpath(ROOT / "onecopy", tmp_path / "bin"))
+    (tmp_path / "two").symlink_to("bin/one")
+    env = {k: v for k, v in environment.items() if k != "PYTHONPATH"}
+    env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
+    done = subprocess.run([tmp_path / "two", "--version"], env=env, cwd="/", capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("onecopy ")
+
+
+@pytest.mark.parametrize(
+    ("existing", "expected"),
+    [
+        ("", "/x/libonecopy-openmpi4.so"),
+        ("/a.so", "/x/libonecopy-openmpi4.so:/a.so"),
+        ("/a.so /b.so", "/x/libonecopy-openmpi4.so:/a.so:/b.so"),
+        ("/usr/lib/libasan.so.8:/a.so", "/usr/lib/libasan.so.8:/x/libonecopy-openmpi4.so:/a.so"),
+        ("/old/libonecopy-openmpi4.so", "/x/libonecopy-openmpi4.so"),
+    ],
+)
+def test_existing_preload_is_kept(existing: str, expected: str) -> None:
+    assert run.joined_preload(Path("/x/libonecopy-openmpi4.so"), existing) == expected
+
+
+def test_stats(onecopy: Command, fake_mpi: Path) -> None:
+    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}"}
+    silent = onecopy("run", "--stats", "true", env=env)
+    assert silent.returncode == 0
+    assert "no rank reported" in silent.stderr
+    spoken = onecopy("run", "--stats", "true", env={**env, "STUB_REPORTS": "1"})
+    assert "1 rank: 10 of 13 calls served, 2.0 KiB (bcast 10); by heap 10 (2.0 KiB)" in spoken.stderr
+    table = onecopy("run", "--stats=table", "true", env={**env, "STUB_REPORTS": "1"})
+    assert "by heap" in table.stderr
+
+
+def test_without_a_library_the_program_runs_untouched(onecopy: Command, fake_mpi: Path, tmp_path: Path) -> None:
+    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(tmp_path), "ONECOPY_BUILD": str(tmp_path)}
+    done = onecopy("run", "--stats", "sh", "-c", 'echo "[$LD_PRELOAD]"; exit 3', env=env)
+    assert (done.returncode, done.stdout) == (3, "[]\n")
+    assert "libonecopy-openmpi4.so is missing" in done.stderr
+    assert "ONECOPY_LIBDIR" in done.stderr
+
+
+def test_text_without_interpreter_line_runs_in_a_shell(onecopy: Command, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("exit 9\n")
+    script.chmod(0o755)
+    assert onecopy("run", "./script").returncode == 9
