@@ -134,9 +134,9 @@ static void fold_copy(const struct fold *fold, size_t end, bool stream)
 	}
 }
 
-/* Streaming to lines just read as operands costs half as much again as writing
- * them where they are, in the cache. Destinations come all in place or none but
- * in odd calls, so one settles it for all. */
+/* Lines just read as operands are cheaper to write where they are, in the cache,
+ * than past it. Destinations come all in place or none but in odd calls, so one
+ * settles it for all. */
 static bool fold_in_place(const struct fold *fold)
 {
 	for (size_t i = 0; i < fold->ndst; i++)
