@@ -15,7 +15,7 @@ from program import DemoError, mpi_argv, run, served
 
 SOURCE = system.ROOT / "examples" / "asp" / "asp.c"
 GRAPH_MAKER = system.ROOT / "examples" / "asp" / "graph.py"
-TIMEOUT = 90
+TIMEOUT = 300
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,11 @@ def ranks() -> int:
     return min(MAX_RANKS, max(2, cores()))
 
 
+def busy() -> bool:
+    """Whether others have used a good part of the machine in the last minute."""
+    return os.getloadavg()[0] > 0.5 * (os.cpu_count() or 1)
+
+
 def environment() -> dict[str, str]:
     """The user's, with what Open MPI asks of root and of a machine with fewer cores than ranks."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("ONECOPY")}
