@@ -35,7 +35,8 @@ SIZES = "16K,64K,256K,1M,4M"
 SMALL_SIZES = "8,64,512,4K"
 FIRST_USE = ((20000, 32 << 10), (500, 4 << 20))
 UNHELPED = ("stream", "randomaccess", "mallocheavy", "forks", "p2p")
-KINDS = ("collectives", "small", "first-use", "programs")
+KINDS = ("collectives", "small", "first-use", "programs", "region")
+REGION_SIZES = "64,4K,64K,1M,4M"
 
 console = Console(stderr=True)
 
@@ -154,17 +155,11 @@ def finish(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def output_of(variant: Variant, ranks: int, words: Sequence[str | Path], limit: float) -> tuple[str, str]:
+def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tuple[str, str]:
     """What a program printed, and why it did not end well ("" if it did). What it printed before stays."""
-    env = {**variant.mpi.environment(ranks), **variant.env}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
-            variant.mpi.command(ranks, *words),
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
         )
         trouble = ""
         try:
@@ -215,20 +210,22 @@ class Bench:
     def order(self, number: int) -> list[Variant]:
         return self.variants if number % 2 == 0 else self.variants[::-1]
 
+    def _trouble(self, what: str) -> None:
+        self.troubles[what] = self.troubles.get(what, 0) + 1
+
     def _output(self, variant: Variant, ranks: int, words: Sequence[str | Path], limit: float) -> str:
-        text, trouble = output_of(variant, ranks, words, limit)
+        env = {**variant.mpi.environment(ranks), **variant.env}
+        text, trouble = output_of(variant.mpi.command(ranks, *words), env, limit)
         if trouble:
             named = " ".join(Path(str(w)).name for w in words[:2])
-            key = f"{variant.name}, {ranks} ranks, {named}: {trouble}"
-            self.troubles[key] = self.troubles.get(key, 0) + 1
+            self._trouble(f"{variant.name}, {ranks} ranks, {named}: {trouble}")
         return text
 
-    def _keep_times(self, text: str, number: int, variant: Variant) -> None:
-        rows = parse_rows(text, number, variant.name)
+    def _keep_times(self, text: str, number: int, variant: str) -> None:
+        rows = parse_rows(text, number, variant)
         for row in rows:
             if row.errors:
-                key = f"{variant.name}: WRONG DATA in {row.collective} of {row.bytes} bytes, {row.ranks} ranks"
-                self.troubles[key] = self.troubles.get(key, 0) + 1
+                self._trouble(f"{variant}: WRONG DATA in {row.collective} of {row.bytes} bytes, {row.ranks} ranks")
         self.rows += rows
         self._times.add(rows)
 
@@ -245,11 +242,11 @@ class Bench:
         ]
         if warm:
             words.append("--warm")
-        self._keep_times(self._output(variant, ranks, words, s.limit), number, variant)
+        self._keep_times(self._output(variant, ranks, words, s.limit), number, variant.name)
 
     def first_use(self, variant: Variant, ranks: int, number: int, count: int, size: int, way: str) -> None:
         words: list[str | Path] = [programs.find("firstuse", variant.mpi), str(count), str(size), way]
-        self._keep_times(self._output(variant, ranks, words, 10 * self.settings.limit), number, variant)
+        self._keep_times(self._output(variant, ranks, words, 10 * self.settings.limit), number, variant.name)
 
     def figure(self, variant: Variant, ranks: int, number: int, program: str) -> None:
         text = self._output(variant, ranks, [programs.find(program, variant.mpi)], self.settings.limit)
@@ -261,6 +258,20 @@ class Bench:
                 rows.append(FigureRow(number, variant.name, name, ranks, float(value), unit))
         self.figures += rows
         self._figures.add(rows)
+
+    def region(self, number: int, mechanism: str, direction: str, sizes: str) -> None:
+        """Without any MPI: two processes of the library's own API."""
+        program = install.find("regionbench")
+        if program is None:
+            raise programs.BuildError("regionbench is missing: build it with `make`")
+        counts = [str(run.byte_count(size)) for size in sizes.split(",")]
+        s = self.settings
+        words = [str(program), mechanism, direction, str(s.seconds), str(s.cache), *counts]
+        env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "ONECOPY_MECH")}
+        text, trouble = output_of(words, env, s.limit)
+        if trouble:
+            self._trouble(f"regionbench {mechanism} {direction}: {trouble}")
+        self._keep_times(text, number, f"{cells.SUBJECT}-{mechanism}")
 
     def copy_limit(self, ranks: int, number: int) -> None:
         """With the MPI in PATH and never with onecopy: it copies between private buffers."""
@@ -304,6 +315,15 @@ def round_tasks(bench: Bench, what: Sequence[str], ranks: int, number: int, smal
         for name in UNHELPED:
             alternate(name, bench.figure, name)
     return tasks
+
+
+def region_tasks(bench: Bench, number: int, sizes: str, mechanisms: Sequence[str]) -> list[Task]:
+    order = mechanisms if number % 2 == 0 else mechanisms[::-1]
+    return [
+        (f"region {direction}, {mechanism}", partial(bench.region, number, mechanism, direction, sizes))
+        for direction in ("get", "put")
+        for mechanism in order
+    ]
 
 
 def subject(name: str, base: peers.Mpi, env: Mapping[str, str]) -> Variant:
@@ -382,7 +402,7 @@ def show(bench: Bench) -> None:
 def main(args: argparse.Namespace) -> int:
     try:
         settings = settings_of(args)
-        variants = choose_variants(args)
+        variants = choose_variants(args) if args.what != ["region"] else []
         output = output_directory(args.output)
         bench = Bench(variants, settings, output)
     except (BenchError, peers.MissingError, programs.BuildError) as error:
@@ -397,6 +417,9 @@ def main(args: argparse.Namespace) -> int:
         for ranks in args.ranks
         for task in round_tasks(bench, args.what, ranks, number, small)
     ]
+    if "region" in args.what:
+        for number in range(settings.rounds):
+            tasks += region_tasks(bench, number, args.sizes or REGION_SIZES, args.mech or run.MECHANISMS)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     interrupted = False
     try:
