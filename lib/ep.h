@@ -54,6 +54,8 @@ _Static_assert(sizeof(struct oc_ep_line) == OC_CACHELINE, "one line an operation
 
 struct oc_ep {
 	struct oc_ep_line line[OC_EP_LINES];
+	/* Highest operation number of groups the owner has left for good. */
+	_Alignas(OC_CACHELINE) _Atomic uint64_t left;
 };
 
 /* Takes one of this rank's endpoints: its index, or -ENOSPC. @seq: the last

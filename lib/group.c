@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "heap.h"
@@ -12,18 +13,12 @@
 
 struct oc_group_stats oc_group_stats;
 
-void oc_group_offer(struct oc_node *node, struct oc_group_card *card)
-{
-	uint64_t seq = 0;
-
-	*card = (struct oc_group_card){.node_rank = node->rank, .cma = 1};
-	/* Without an arena there is nowhere to stage what peers cannot reach. */
-	card->ep_index = node->ranks[node->rank].arena_size ? oc_ep_take(&seq) : -ENODEV;
-	card->seq = seq;
-	for (uint32_t p = 0; p < node->nranks; p++)
-		if (p != node->rank && !node->peers[p].cma_read)
-			card->cma = 0;
-}
+/* Groups this process has left. A member that is late in the last operation
+ * may still look at this one's lines. */
+static struct {
+	pthread_mutex_t lock;
+	struct oc_group *first;
+} leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void group_free(struct oc_group *group)
 {
@@ -37,6 +32,65 @@ static void group_free(struct oc_group *group)
 	free(group->begun);
 	free(group->done);
 	free(group);
+}
+
+void oc_group_destroy(struct oc_group *group)
+{
+	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++) {
+		oc_plan_destroy(group->plans[i]);
+		group->plans[i] = NULL;
+	}
+	if (group->scratch)
+		oc_heap_free(group->scratch);
+	group->scratch = NULL;
+	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
+
+	pthread_mutex_lock(&leaving.lock);
+	group->next = leaving.first;
+	leaving.first = group;
+	pthread_mutex_unlock(&leaving.lock);
+}
+
+static bool everybody_left(const struct oc_group *group)
+{
+	for (uint32_t p = 0; p < group->size; p++)
+		if (atomic_load_explicit(&group->ep[p]->left, memory_order_acquire) < group->seq)
+			return false;
+	return true;
+}
+
+/* Gives back the endpoints nobody reads any more. */
+static void reap(void)
+{
+	struct oc_group **at = &leaving.first;
+
+	pthread_mutex_lock(&leaving.lock);
+	while (*at) {
+		struct oc_group *group = *at;
+
+		if (everybody_left(group)) {
+			*at = group->next;
+			oc_ep_put(group->ep_index, group->seq);
+			group_free(group);
+		} else {
+			at = &group->next;
+		}
+	}
+	pthread_mutex_unlock(&leaving.lock);
+}
+
+void oc_group_offer(struct oc_node *node, struct oc_group_card *card)
+{
+	uint64_t seq = 0;
+
+	reap();
+	*card = (struct oc_group_card){.node_rank = node->rank, .cma = 1};
+	/* Without an arena there is nowhere to stage what peers cannot reach. */
+	card->ep_index = node->ranks[node->rank].arena_size ? oc_ep_take(&seq) : -ENODEV;
+	card->seq = seq;
+	for (uint32_t p = 0; p < node->nranks; p++)
+		if (p != node->rank && !node->peers[p].cma_read)
+			card->cma = 0;
 }
 
 static bool cards_agree(const struct oc_group_card *cards, uint32_t size)
@@ -94,21 +148,6 @@ fail:
 	if (group)
 		group_free(group);
 	return err;
-}
-
-void oc_group_destroy(struct oc_group *group)
-{
-	bool peers_gone = false;
-
-	/* An empty operation: whoever has begun it has left the one before. */
-	if (oc_group_begin(group)) {
-		oc_group_post(group, OC_STAGE_READY);
-		for (uint32_t p = 0; p < group->size && !peers_gone; p++)
-			if (p != group->rank)
-				peers_gone = oc_group_wait(group, p, OC_STAGE_READY) < 0;
-	}
-	oc_ep_put(group->ep_index, group->seq);
-	group_free(group);
 }
 
 /* Waits until @peer has begun operation @seq, hence is out of those before. */

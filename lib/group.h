@@ -45,6 +45,7 @@ struct oc_group {
 	uint8_t *done; /* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];
+	struct oc_group *next; /* among those left whose endpoint may still be read */
 };
 
 /* What each member contributes; exchanged by the caller (MPI_Allgather). */
@@ -68,7 +69,7 @@ void oc_group_offer(struct oc_node *node, struct oc_group_card *card);
 int oc_group_create(struct oc_node *node, const struct oc_group_card *cards, uint32_t size,
 		    uint32_t rank, struct oc_group **group);
 
-/* Collective. Waits until every member is out of the last operation. */
+/* Does not wait: the endpoint is used again only when every member has left. */
 void oc_group_destroy(struct oc_group *group);
 
 /* Starts an operation: makes its descriptor line writable and returns it, or

@@ -60,7 +60,12 @@ int oc_comm_setup(void)
 
 void oc_comm_teardown(void)
 {
-	pmpi()->Comm_delete_attr(oc_abi.comm_world, oc_adapter.keyval);
+	struct oc_comm *oc;
+	int found = 0;
+
+	/* MPI_COMM_WORLD is never freed. */
+	if (!pmpi()->Comm_get_attr(oc_abi.comm_world, oc_adapter.keyval, &oc, &found) && found)
+		pmpi()->Comm_delete_attr(oc_abi.comm_world, oc_adapter.keyval);
 	pmpi()->Comm_free(&oc_adapter.probe);
 	pmpi()->Comm_free_keyval(&oc_adapter.keyval);
 }
