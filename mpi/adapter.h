@@ -33,6 +33,7 @@ struct oc_agreed {
 	char name[48];		     /* rendezvous */
 	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
 	uint64_t stream;	     /* bytes from which stores go past the caches */
+	uint64_t credit; /* bytes a communicator must have asked for to get a group */
 	uint32_t version;
 };
 
@@ -53,17 +54,19 @@ struct oc_comm {
 	struct oc_group *group; /* NULL: the MPI serves it */
 	int rank;
 	int size;
-	uint32_t calls; /* of kinds that do not pay for a group at once */
+	uint64_t credit; /* bytes of calls that could have been served so far */
 	bool tried;
 };
 
-/* The communicator's state for a call all its ranks make: creates its group on
- * first use, which is collective. NULL: give the call to the MPI. */
-struct oc_comm *oc_comm_get(MPI_Comm comm);
+/*
+ * The communicator's state for a call that all its ranks make with the same
+ * @bytes. Its group is made, collectively, once enough bytes have passed to pay
+ * for it. NULL: give the call to the MPI.
+ */
+struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes);
 
-/* The same, but only from the 4th such call on: for calls too cheap to pay for
- * a group that may serve no second one. */
-struct oc_comm *oc_comm_get_later(MPI_Comm comm);
+/* What a call counts for whose bytes not every rank knows. */
+#define OC_CREDIT_CALL ((size_t)64 << 10)
 
 /* Reports a failed operation as the MPI reports its own. */
 int oc_comm_fail(MPI_Comm comm, int err);

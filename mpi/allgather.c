@@ -43,7 +43,7 @@ OC_EXPORT int MPI_Allgather(const void *send, int scount, MPI_Datatype stype, vo
 	size_t bytes;
 
 	if (oc_eligible(OC_COLL_ALLGATHER, rcount, rtype, &bytes)) {
-		oc = oc_comm_get(comm);
+		oc = oc_comm_get(comm, bytes);
 		if (oc)
 			return serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	}
@@ -112,7 +112,7 @@ OC_EXPORT int MPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, v
 	/* A mean block as long as a served block of MPI_Allgather. */
 	if (total < oc_adapter.agreed.min[OC_COLL_ALLGATHERV] * (uint64_t)size || !total)
 		goto pass;
-	oc = oc_comm_get(comm);
+	oc = oc_comm_get(comm, total);
 	if (oc)
 		return serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
 pass:

@@ -35,7 +35,7 @@ OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, voi
 	size_t bytes;
 
 	if (oc_eligible(OC_COLL_ALLTOALL, rcount, rtype, &bytes)) {
-		oc = oc_comm_get(comm);
+		oc = oc_comm_get(comm, bytes);
 		if (oc)
 			return serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	}
@@ -94,7 +94,7 @@ OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdi
 			    MPI_Datatype stype, void *recv, const int rcounts[],
 			    const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_comm *oc = send == MPI_IN_PLACE ? NULL : oc_comm_get_later(comm);
+	struct oc_comm *oc = send == MPI_IN_PLACE ? NULL : oc_comm_get(comm, OC_CREDIT_CALL);
 
 	if (oc)
 		return serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,

@@ -3,7 +3,7 @@
 
 OC_EXPORT int MPI_Barrier(MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get_later(comm);
+	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
 	struct oc_bind bind = {0};
 	struct oc_shape shape;
 

@@ -31,7 +31,7 @@ OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MP
 	size_t bytes;
 
 	if (oc_eligible(OC_COLL_BCAST, count, type, &bytes)) {
-		oc = oc_comm_get(comm);
+		oc = oc_comm_get(comm, bytes);
 		if (oc && root >= 0 && root < oc->size)
 			return serve(oc, buffer, count, type, root, comm, bytes);
 	}

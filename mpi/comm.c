@@ -7,9 +7,6 @@
 
 #include "env.h"
 
-/* Calls before a communicator that only makes cheap ones gets a group. */
-#define LATER 4
-
 /* The communicator looked up last. Handles are used again after MPI_Comm_free,
  * so a count of freed ones says whether it still holds. */
 static _Thread_local struct {
@@ -162,18 +159,7 @@ static struct oc_comm *lookup(MPI_Comm comm)
 	return oc;
 }
 
-struct oc_comm *oc_comm_get(MPI_Comm comm)
-{
-	struct oc_comm *oc = lookup(comm);
-
-	if (!oc)
-		return NULL;
-	if (!oc->tried)
-		create_group(comm, oc);
-	return oc->group ? oc : NULL;
-}
-
-struct oc_comm *oc_comm_get_later(MPI_Comm comm)
+struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes)
 {
 	struct oc_comm *oc;
 
@@ -182,8 +168,11 @@ struct oc_comm *oc_comm_get_later(MPI_Comm comm)
 	oc = lookup(comm);
 	if (!oc)
 		return NULL;
-	if (!oc->tried && ++oc->calls >= LATER)
-		create_group(comm, oc);
+	if (!oc->tried) {
+		oc->credit += bytes;
+		if (oc->credit >= oc_adapter.agreed.credit)
+			create_group(comm, oc);
+	}
 	return oc->group ? oc : NULL;
 }
 

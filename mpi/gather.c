@@ -54,7 +54,7 @@ OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void 
 	if (!(rank == root ? oc_eligible(OC_COLL_GATHER, rcount, rtype, &bytes)
 			   : oc_eligible(OC_COLL_GATHER, scount, stype, &bytes)))
 		goto pass;
-	oc = oc_comm_get(comm);
+	oc = oc_comm_get(comm, bytes);
 	if (oc && root >= 0 && root < oc->size)
 		return serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 pass:
@@ -134,7 +134,7 @@ OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void
 			  const int counts[], const int displs[], MPI_Datatype rtype, int root,
 			  MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get_later(comm);
+	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
 	size_t bytes;
 	int err;
 

@@ -56,7 +56,7 @@ OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype t
 	size_t bytes;
 
 	if (oc_eligible(OC_COLL_REDUCE, count, type, &bytes) && calc_of(&bind, op, type)) {
-		oc = oc_comm_get(comm);
+		oc = oc_comm_get(comm, bytes);
 		if (oc && root >= 0 && root < oc->size)
 			return serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
 	}
@@ -72,7 +72,7 @@ OC_EXPORT int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatyp
 	size_t bytes;
 
 	if (oc_eligible(OC_COLL_ALLREDUCE, count, type, &bytes) && calc_of(&bind, op, type)) {
-		oc = oc_comm_get(comm);
+		oc = oc_comm_get(comm, bytes);
 		if (oc)
 			return serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
 	}
@@ -131,7 +131,7 @@ OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[
 	if (total * oc_type_bytes(type, 1) < oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER] ||
 	    !calc_of(&bind, op, type))
 		goto pass;
-	oc = oc_comm_get(comm);
+	oc = oc_comm_get(comm, total * oc_type_bytes(type, 1));
 	if (oc)
 		return serve_scatter(oc, &bind, send, recv, counts, comm);
 pass:
@@ -149,7 +149,7 @@ OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, 
 	int err;
 
 	if (oc_eligible(OC_COLL_REDUCE_SCATTER, count, type, &bytes) && calc_of(&bind, op, type))
-		oc = oc_comm_get(comm);
+		oc = oc_comm_get(comm, bytes);
 	if (!oc) {
 		oc_count_passed(OC_COLL_REDUCE_SCATTER);
 		return pmpi()->Reduce_scatter_block(send, recv, count, type, op, comm);

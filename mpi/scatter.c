@@ -40,7 +40,7 @@ OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void
 	if (!(rank == root ? oc_eligible(OC_COLL_SCATTER, scount, stype, &bytes)
 			   : oc_eligible(OC_COLL_SCATTER, rcount, rtype, &bytes)))
 		goto pass;
-	oc = oc_comm_get(comm);
+	oc = oc_comm_get(comm, bytes);
 	if (oc && root >= 0 && root < oc->size)
 		return serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 pass:
@@ -119,7 +119,7 @@ OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displ
 			   MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, int root,
 			   MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get_later(comm);
+	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
 	size_t bytes;
 	int err = MPI_SUCCESS;
 

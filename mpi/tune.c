@@ -10,8 +10,13 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 	bool heap = !env->heap_off && env->mech & OC_MECH_HEAP;
 	uint64_t min = heap ? 8 << 10 : 256 << 10;
 
-	if (env->min)
+	/* A group costs about what moving this much does. Who says from which
+	 * size on to serve wants it from the first call on. */
+	agreed->credit = 256 << 10;
+	if (env->min) {
 		min = env->min;
+		agreed->credit = 0;
+	}
 	for (int c = 0; c < OC_COLL_COUNT; c++)
 		agreed->min[c] = min;
 	agreed->min[OC_COLL_BARRIER] = 0;
