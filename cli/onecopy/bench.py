@@ -409,7 +409,9 @@ def main(args: argparse.Namespace) -> int:
         run.note(str(error))
         return 1
     (output / "machine.json").write_text(json.dumps(describe(variants, args), indent=2, default=str) + "\n")
-    small = args.sizes or SMALL_SIZES
+    # --sizes is for collectives; for the other kinds when they are measured alone.
+    alone = args.sizes if "collectives" not in args.what else None
+    small = alone or SMALL_SIZES
     # Rounds outermost: a drift of the host then meets every number of ranks and every variant.
     tasks = [
         task
@@ -419,7 +421,7 @@ def main(args: argparse.Namespace) -> int:
     ]
     if "region" in args.what:
         for number in range(settings.rounds):
-            tasks += region_tasks(bench, number, args.sizes or REGION_SIZES, args.mech or run.MECHANISMS)
+            tasks += region_tasks(bench, number, alone or REGION_SIZES, args.mech or run.MECHANISMS)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     interrupted = False
     try:

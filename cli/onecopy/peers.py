@@ -7,6 +7,7 @@ Each peer has a virtual environment of its own, for their files share names.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,19 @@ class Mpi:
     env: Mapping[str, str] = field(default_factory=dict)
 
     def version(self) -> str:
-        return machine.first_line(str(self.mpirun), "--version")
+        """What its launcher says; Hydra needs two lines for it."""
+        done = subprocess.run(
+            [str(self.mpirun), "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=self.environment(1),
+            check=False,
+        )
+        lines = done.stdout.splitlines() or [""]
+        if lines[0].startswith("HYDRA") and (number := re.search(r"Version:\s*(\S+)", done.stdout)):
+            return f"MPICH {number[1]}"
+        return lines[0].strip()
 
     def command(self, ranks: int, *program: str | Path) -> list[str]:
         return [str(self.mpirun), "-n", str(ranks), *map(str, program)]

@@ -46,42 +46,56 @@ def _cells(spreads: Mapping[str, Mapping[Cell, Spread]]) -> list[Cell]:
     return list(dict.fromkeys(cell for by_cell in spreads.values() for cell in by_cell))
 
 
+def _by_operation(table: Table, found: Sequence[Cell], rows: Iterator[list[str]]) -> Table:
+    """Rows led by operation and size, a line between operations."""
+    last = ""
+    for cell, row in zip(found, rows, strict=True):
+        if last and cell.collective != last:
+            table.add_section()
+        last = cell.collective
+        table.add_row(cell.collective, cells.size_text(cell.bytes), *row)
+    return table
+
+
+def _started(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("operation")
+    for column in ("bytes", *columns):
+        table.add_column(column, justify="right", overflow="fold")
+    return table
+
+
 def times(rows: Sequence[Row], speeds: Mapping[int, float]) -> Iterator[Table]:
-    """A table for each number of ranks and mode: medians with quartiles in us, ratios, distance to the copy limit."""
+    """Two tables for each number of ranks and mode: medians with quartiles in us; ratios, and how far the first of
+    ours is from the copy limit."""
     spreads = cells.spreads(rows)
     for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
         mine = [cell for cell in _cells(spreads) if (cell.ranks, cell.mode) == (ranks, mode)]
-        variants = [v for v in spreads if any(cell in spreads[v] for cell in mine)]
-        pairs = [(base, subject) for subject in subjects(variants) for base in baselines(variants)]
-        table = Table(title=f"{ranks} ranks, {mode}: median us, quartiles; ratios", title_justify="left")
-        table.add_column("operation")
-        table.add_column("bytes", justify="right")
-        for variant in variants:
-            table.add_column(variant, justify="right")
-        for base, subject in pairs:
-            table.add_column(f"{base}/{subject}", justify="right")
-        limits = mode == "off-cache" and any(ranks >= r for r in speeds)
-        if limits:
-            table.add_column("x copy limit", justify="right")
-        last = ""
+        by_variant = {v: spreads[v] for v in spreads if any(cell in spreads[v] for cell in mine)}
+        title = f"{ranks} ranks, {mode}"
+        table = _started(f"{title}: median us, quartiles", list(by_variant))
+        yield _by_operation(
+            table, mine, ([_shown(v[cell]) if cell in v else "-" for v in by_variant.values()] for cell in mine)
+        )
+        ours, theirs = subjects(list(by_variant)), baselines(list(by_variant))
+        pairs = [(base, subject) for subject in ours for base in theirs]
+        limited = mode == "off-cache" and any(cells.limit_usec(cell, speeds) for cell in mine) and bool(ours)
+        if not pairs:
+            continue
+        columns = [f"{base}/{subject}" for base, subject in pairs] + (["x copy limit"] if limited else [])
+        lines = []
         for cell in mine:
-            if last and cell.collective != last:
-                table.add_section()
-            last = cell.collective
-            row = [cell.collective, cells.size_text(cell.bytes)]
-            row += [_shown(spreads[v][cell]) if cell in spreads[v] else "-" for v in variants]
-            row += [
-                _comparison(spreads[base][cell], spreads[subject][cell], cell.bytes)
-                if cell in spreads[base] and cell in spreads[subject]
+            line = [
+                _comparison(by_variant[base][cell], by_variant[subject][cell], cell.bytes)
+                if cell in by_variant[base] and cell in by_variant[subject]
                 else "-"
                 for base, subject in pairs
             ]
-            if limits:
-                limit = cells.limit_usec(cell, speeds)
-                ours = next((spreads[s][cell] for s in subjects(variants) if cell in spreads[s]), None)
-                row.append(f"{ours.median / limit:.2f}" if limit and ours else "-")
-            table.add_row(*row)
-        yield table
+            if limited:
+                limit, first = cells.limit_usec(cell, speeds), by_variant[ours[0]].get(cell)
+                line.append(f"{first.median / limit:.2f}" if limit and first else "-")
+            lines.append(line)
+        yield _by_operation(_started(f"{title}: how many times faster", columns), mine, iter(lines))
 
 
 def summary(rows: Sequence[Row]) -> Table | None:
