@@ -118,6 +118,7 @@ static void isolation(void)
 	CHECK(!pipe(to_child) && !pipe(to_parent));
 	pid = fork();
 	if (!pid) {
+		close(to_child[1]);
 		/* The parent and its peer write first. */
 		CHECK(read(to_child[0], &byte, 1) == 1);
 		check_blocks(1000);
@@ -135,6 +136,7 @@ static void isolation(void)
 		}
 		exit(0);
 	}
+	close(to_parent[1]);
 	for (int i = 0; i < BLOCKS; i++)
 		if (i % 2)
 			fill(blocks[i], sizes[i], 3000 + (uint64_t)i);

@@ -56,6 +56,11 @@ static void errors(void)
 
 	errno = 0;
 	CHECK(!hide(calloc(half, 4)) && errno == ENOMEM);
+	/* What wraps to a size we serve. */
+	errno = 0;
+	CHECK(!hide(calloc(half / 2 + 1 + 8 * KIB, 4)) && errno == ENOMEM);
+	errno = 0;
+	CHECK(!hide(reallocarray(NULL, half / 2 + 1 + 8 * KIB, 4)) && errno == ENOMEM);
 	errno = 0;
 	CHECK(!hide(reallocarray(NULL, half, 4)) && errno == ENOMEM);
 	errno = 0;
@@ -120,22 +125,32 @@ static void moves(void)
 	CHECK(!hide(realloc(p, 0)));
 }
 
-/* A buffer that grows a little at a time is copied a few times, not each time. */
+/* A buffer that grows a little at a time is copied a few times, not each time,
+ * even if another is in its way. A large one changes its end where it stands. */
 static void grows(void)
 {
-	char *p = NULL;
+	static const size_t resized[] = {100 * MIB, 10 * MIB, 50 * MIB};
+	char *p[2] = {NULL, NULL};
 	long moved = 0;
 
 	for (size_t bytes = 64 * KIB; bytes < 256 * MIB; bytes += 64 * KIB) {
-		char *q = realloc(p, bytes);
+		char *q = realloc(p[bytes / (64 * KIB) % 2], bytes);
 
 		CHECK(in_arena(q));
-		moved += q != p;
+		moved += q != p[bytes / (64 * KIB) % 2];
 		q[bytes - 1] = 1;
-		p = q;
+		p[bytes / (64 * KIB) % 2] = q;
 	}
-	free(p);
-	CHECK(moved < 40);
+	CHECK(moved < 36);
+	free(p[1]);
+	for (size_t i = 0; i < sizeof(resized) / sizeof(resized[0]); i++) {
+		uintptr_t before = (uintptr_t)p[0];
+
+		p[0] = realloc(p[0], resized[i]);
+		CHECK((uintptr_t)p[0] == before);
+		CHECK(malloc_usable_size(p[0]) < resized[i] + resized[i] / 2);
+	}
+	free(p[0]);
 }
 
 static void *short_lived(void *arg)
@@ -233,25 +248,27 @@ static void exhaustion(void)
 	CHECK(counts[0] && counts[1] && outside > 20);
 	while (n)
 		free(blocks[--n]);
-	CHECK(in_arena(hide(malloc(256 * MIB))) && in_arena(hide(malloc(6 * MIB))));
+	CHECK(in_arena(hide(malloc(want / 4))) && in_arena(hide(malloc(6 * MIB))));
 }
 
 /* Large blocks go back to the system, as they do without us. */
 static void returns(void)
 {
-	for (int i = 0; i < 6; i++) {
-		char *p = malloc(1024 * MIB);
+	enum { SPREAD = 4 };
+	size_t bytes = (size_t)(arena.end - arena.base) / 4 / SPREAD;
+	char *blocks[SPREAD];
+	long full;
 
-		CHECK(in_arena(p));
-		for (size_t at = 0; at < 1024 * MIB; at += 4096)
-			p[at] = 1;
-		free(p);
+	for (int i = 0; i < SPREAD; i++) {
+		blocks[i] = malloc(bytes);
+		CHECK(in_arena(blocks[i]));
+		for (size_t at = 0; at < bytes; at += 2 * MIB)
+			blocks[i][at] = 1;
 	}
-	char *p = malloc(4096 * MIB);
-
-	CHECK(in_arena(p));
-	free(p);
-	CHECK(probe_status("RssShmem:") <= 1024 * 1024 * 2);
+	full = probe_status("RssShmem:");
+	for (int i = 0; i < SPREAD; i++)
+		free(blocks[i]);
+	CHECK(probe_status("RssShmem:") <= full / 2);
 }
 
 static void double_free(void)
