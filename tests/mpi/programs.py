@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the C and Fortran programs of these tests with the MPI's own compilers, once a session."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-ffp-contract=off", "-Wall"]
+
+
+class Programs:
+    def __init__(self, where: Path) -> None:
+        self.where = where
+
+    def build(self, name: str, sources: Sequence[str], *flags: str, compiler: str = "mpicc") -> Path:
+        """The program `name`, from files of this directory. Fails the test when it does not compile."""
+        program = self.where / name
+        if program.exists():
+            return program
+        if not shutil.which(compiler):
+            pytest.fail(f"{compiler} is missing: run `make deps`")
+        options = CFLAGS if compiler in ("mpicc", "cc") else ["-O1"]
+        modules = ["-J", str(self.where)] if compiler == "mpifort" else []
+        command = [
+            compiler,
+            *options,
+            *modules,
+            "-o",
+            str(program),
+            *[str(HERE / source) for source in sources],
+            *flags,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+        return program
+
+    def driver(self) -> Path:
+        sources = sorted(str(path.relative_to(HERE)) for path in (HERE / "driver").glob("*.c"))
+        return self.build("driver", sources, "-lpthread", "-lm")
