@@ -224,7 +224,17 @@ def confirm(found: list[Mechanism], path: Path) -> list[Mechanism]:
         refusals |= {name: why for name, why in answer["why"].items() if why}
         if answer["heap_why"]:
             refusals["heap"] = answer["heap_why"]
-    return [m if not m.usable or m.name not in refusals else Mechanism(m.name, False, refusals[m.name]) for m in found]
+    return [
+        m
+        if not m.usable or m.name not in refusals
+        else Mechanism(m.name, False, refusals[m.name], fix_of(refusals[m.name]))
+        for m in found
+    ]
+
+
+def fix_of(why: str) -> str:
+    """For the library's refusals that are somebody's wish."""
+    return "unset ONECOPY_MECH" if "ONECOPY_MECH" in why else ""
 
 
 # ---- the rest of the host -----------------------------------------------------------------------------------------
@@ -241,6 +251,12 @@ def find_mpi() -> dict[str, str]:
         return {**found, "why": f"{launcher} does not tell which MPI it belongs to"}
     library, why = run.usable_library(abi)
     return {**found, "preload": str(library)} if library else {**found, "why": why}
+
+
+def wishes() -> dict[str, str]:
+    """The variables of lib/env.c that are set."""
+    names = ("ONECOPY", "ONECOPY_HEAP", "ONECOPY_MECH", "ONECOPY_MIN")
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def host_facts() -> list[Fact]:
@@ -271,6 +287,7 @@ def host_facts() -> list[Fact]:
         facts.append(Fact("/dev/shm", size(shm.f_blocks * shm.f_frsize), "onecopy does not use it; your MPI may"))
     except OSError:
         facts.append(Fact("/dev/shm", "none", "onecopy does not use it; your MPI may"))
+    facts += [Fact(name, value, "set in the environment") for name, value in wishes().items()]
     facts.append(Fact("processors", f"{machine.usable_cpus()} usable"))
     return facts
 
