@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define ONECOPY_VERSION_MAJOR 0
 #define ONECOPY_VERSION_MINOR 1
 
@@ -97,7 +99,9 @@ typedef uint64_t oc_cookie;
 int oc_region_create(oc_node *node, const struct iovec *iov, size_t iovcnt, uint32_t flags,
 		     oc_cookie *cookie);
 
-/* Owner only. Returns when no peer is inside a copy on it. -EINVAL unknown. */
+/* Owner only. Returns when no peer is inside a copy on it. A region for single
+ * use that has been used need not be destroyed; doing so waits for that copy,
+ * or says -EINVAL once its place has been used again. -EINVAL unknown. */
 int oc_region_destroy(oc_node *node, oc_cookie cookie);
 
 /*
@@ -105,8 +109,10 @@ int oc_region_destroy(oc_node *node, oc_cookie cookie);
  * at @offset of the region, as many bytes as both sides have. Returns the
  * bytes copied: 0 past the region's end. The data is there when the call
  * returns. -EINVAL unknown cookie, -EACCES protection, -EPIPE the owner is
- * gone, -EFAULT a local segment or the owner's memory is not mapped, -EOPNOTSUPP every
- * mechanism that reaches the owner is forbidden.
+ * gone, -EFAULT a local segment or the owner's memory is not mapped, -EOPNOTSUPP
+ * every mechanism that reaches the region is forbidden. After an error any part
+ * of the destination may have been written. Where the heap mechanism serves, a
+ * local segment that is not mapped faults, as memcpy() would.
  */
 ssize_t oc_get(oc_node *node, oc_cookie src, uint64_t offset, const struct iovec *local,
 	       size_t iovcnt);
@@ -145,6 +151,8 @@ struct oc_mech_stats {
 };
 
 int oc_mech_stats(const oc_node *node, struct oc_mech_stats *stats);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The public interface of libonecopy, between real processes, over every mechanism."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from runner import ROOT, Runner
+
+MECHANISMS = ["heap", "cma", "staged", "any"]
+HEADER = ROOT / "include" / "onecopy" / "onecopy.h"
+NOTHING_RAN = 77
+
+
+def run(runner: Runner, program: str, mech: str | None = None) -> None:
+    env = {"ONECOPY_TEST_MECH": mech} if mech else {}
+    done = runner.run(runner.build / "tests" / program, env=env, timeout=240, check=False)
+    if done.returncode == NOTHING_RAN:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+def test_node(runner: Runner) -> None:
+    run(runner, "test_node")
+
+
+@pytest.mark.parametrize("mech", MECHANISMS)
+def test_region(runner: Runner, mech: str) -> None:
+    run(runner, "test_region", mech)
+
+
+def test_node_without_heap(runner: Runner) -> None:
+    done = runner.run(
+        runner.build / "tests" / "test_region",
+        env={"ONECOPY_HEAP": "off", "ONECOPY_TEST_MECH": "any"},
+        timeout=240,
+    )
+    assert done.returncode == 0
+
+
+def test_exports(build: Path) -> None:
+    """The header, the list of exports and the library say the same."""
+    library = build / "lib" / "libonecopy.so"
+    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    exported = set(re.findall(r" T (\w+)", out))
+    declared = set(re.findall(r"\b(oc_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)))
+    assert exported == declared
