@@ -21,7 +21,9 @@
  * child runs in the parent's memory until it calls exec.
  *
  * The cost is one copy of what is live and touched, and nothing while the heap
- * is empty. Should the copy be refused (address space), the child faults.
+ * is empty. A small copy's memory is kept for the next fork, for a program that
+ * forks often: pages are cheaper to write again than to get. Should the copy be
+ * refused (address space), the child faults.
  */
 #include "heap_fork.h"
 
@@ -47,7 +49,8 @@
 #endif
 
 #define HUGE	 ((size_t)2 << 20)
-#define RUNS_MAX 2048 /* mappings the child may need: far from vm.max_map_count */
+#define KEEP_MAX ((size_t)4 << 20) /* below any extent's size: what is a hole stays one */
+#define RUNS_MAX 2048		   /* mappings the child may need: far from vm.max_map_count */
 
 struct run {
 	char *at;
@@ -63,7 +66,8 @@ static struct {
 	pthread_mutex_t lock;
 	struct run runs[RUNS_MAX];
 	size_t count;
-	bool whole; /* runs hold every live block */
+	size_t kept; /* runs from @count on that the last fork left mapped */
+	bool whole;  /* runs hold every live block */
 } snapshot = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_copy;
@@ -91,38 +95,57 @@ static void copy_touched(const struct run *run)
 	}
 }
 
+static void unmap_runs(size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		munmap(snapshot.runs[i].map, snapshot.runs[i].map_bytes);
+}
+
+static bool map_run(struct run *run, char *at, size_t bytes)
+{
+	size_t slack = bytes >= HUGE ? HUGE : 0;
+
+	run->map_bytes = bytes + slack;
+	run->map = mmap(NULL, run->map_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (run->map == MAP_FAILED)
+		return false;
+	run->at = at;
+	run->bytes = bytes;
+	run->copy = run->map;
+	if (slack) {
+		run->copy += ((uintptr_t)at - (uintptr_t)run->map) & (HUGE - 1);
+		madvise(run->map, run->map_bytes, MADV_HUGEPAGE);
+	}
+	return true;
+}
+
 static bool copy_run(char *at, size_t bytes, void *arg)
 {
 	struct run *run = &snapshot.runs[snapshot.count];
-	size_t slack = bytes >= HUGE ? HUGE : 0;
 
 	if (snapshot.count == RUNS_MAX) {
 		snapshot.whole = false;
 		return false;
 	}
-	run->at = at;
-	run->bytes = bytes;
-	run->map_bytes = bytes + slack;
-	run->map = mmap(NULL, run->map_bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (run->map == MAP_FAILED) {
+	if (snapshot.count < snapshot.kept && (run->at != at || run->bytes != bytes)) {
+		unmap_runs(snapshot.count, snapshot.kept);
+		snapshot.kept = snapshot.count;
+	}
+	if (snapshot.count >= snapshot.kept && !map_run(run, at, bytes)) {
 		snapshot.whole = false;
 		return false;
-	}
-	run->copy = run->map;
-	if (slack) {
-		run->copy += ((uintptr_t)at - (uintptr_t)run->map) & (HUGE - 1);
-		madvise(run->map, run->map_bytes, MADV_HUGEPAGE);
 	}
 	snapshot.count++;
 	copy_touched(run);
 	return true;
 }
 
-static void drop_runs(void)
+/* All runs of this and the last fork but the first @keep. */
+static void drop_runs(size_t keep)
 {
-	for (size_t i = 0; i < snapshot.count; i++)
-		munmap(snapshot.runs[i].map, snapshot.runs[i].map_bytes);
+	unmap_runs(keep, snapshot.kept > snapshot.count ? snapshot.kept : snapshot.count);
+	snapshot.kept = keep;
 	snapshot.count = 0;
 }
 
@@ -136,12 +159,14 @@ static void prepare(void)
 		return;
 	/* Blocks far apart are copied apart; more of them are joined, gaps and
 	 * all, when there would be too many. */
-	do {
-		drop_runs();
+	for (;;) {
 		snapshot.whole = true;
 		oc_heap_span_walk(gap, copy_run, NULL);
+		if (snapshot.whole || snapshot.count < RUNS_MAX)
+			break;
+		drop_runs(0);
 		gap *= 16;
-	} while (!snapshot.whole && snapshot.count == RUNS_MAX);
+	}
 	if (!snapshot.whole)
 		oc_note("no memory to copy the shared heap for fork: the child can not use it");
 	errno = saved;
@@ -149,9 +174,12 @@ static void prepare(void)
 
 static void parent(void)
 {
+	size_t bytes = 0;
 	int saved = errno;
 
-	drop_runs();
+	for (size_t i = 0; i < snapshot.count; i++)
+		bytes += snapshot.runs[i].bytes;
+	drop_runs(bytes <= KEEP_MAX ? snapshot.count : 0);
 	pthread_mutex_unlock(&snapshot.lock);
 	errno = saved;
 }
