@@ -72,7 +72,8 @@ bench: ready
 ## install  into PREFIX (default /usr/local), below DESTDIR if given
 install: build
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@meson install -C $(BUILD) --no-rebuild
+	@meson compile -C $(BUILD)
+	@meson install -C $(BUILD) --no-rebuild --quiet
 	@packaging/install-command $(PREFIX)
 
 ## clean    what the build and the tests made; .venv and caches stay
