@@ -19,6 +19,8 @@ from typing import IO, NamedTuple, TypeVar
 
 SUBJECT = "onecopy"
 BASELINE = "mpi"
+#: Operations that are measured but are no part of a mean over collectives.
+UNCOUNTED = frozenset({"barrier", "pingpong"})
 
 
 @dataclass(frozen=True)

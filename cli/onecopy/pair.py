@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0  # of a probe that needs milliseconds: a busy host must not look like a broken one
 
 
 class Side:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,10 +68,15 @@ def _sized(found: Mapping[Cell, Spread], ranks: int, mode: str) -> dict[str, lis
 
 
 def speedups(rows: Sequence[Row], base: str, subject: str, mode: str) -> Figure | None:
-    """Per collective over size, one panel a number of ranks; the band is the quartiles over rounds."""
+    """Per collective over size, one panel a number of ranks."""
     from matplotlib.figure import Figure
 
-    found = cells.round_ratios(rows, base, subject)
+    # The line is the ratio of medians, as the tables have it; the band shows how it varied from round to round.
+    medians = cells.spreads(rows)
+    found = {
+        cell: replace(spread, median=cells.ratio(medians[base][cell], medians[subject][cell]))
+        for cell, spread in cells.round_ratios(rows, base, subject).items()
+    }
     panels = sorted({cell.ranks for cell in found if cell.mode == mode})
     by_ranks = {ranks: _sized(found, ranks, mode) for ranks in panels}
     by_ranks = {ranks: series for ranks, series in by_ranks.items() if series}
@@ -95,7 +101,7 @@ def speedups(rows: Sequence[Row], base: str, subject: str, mode: str) -> Figure 
                 zorder=2,
             )
         _sizes_axis(axes, sorted({size for points in series.values() for size, _ in points}))
-        mean = cells.geometric_mean(s.median for points in series.values() for _, s in points)
+        mean = cells.geometric_mean(s.median for name in series.keys() - cells.UNCOUNTED for _, s in series[name])
         axes.set_title(f"{ranks} ranks (geometric mean {mean:.2f})", fontsize=11)
     _ratio_axis(grid[0], min(everything), max(everything))
     for axes in grid:
@@ -104,7 +110,7 @@ def speedups(rows: Sequence[Row], base: str, subject: str, mode: str) -> Figure 
     grid[0].set_ylabel(f"times faster than {base}")
     handles = {label: line for axes in grid for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend([handles[n] for n in names], names, loc="outside right upper", frameon=False)
-    figure.suptitle(f"{subject} against {base}, {mode}; median of rounds, band: quartiles", fontsize=12)
+    figure.suptitle(f"{subject} against {base}, {mode}; ratio of medians, band: quartiles of rounds", fontsize=12)
     return figure
 
 

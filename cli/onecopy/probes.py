@@ -98,7 +98,7 @@ def shared_memory(side: Side) -> dict[str, Any]:
                 listener.bind(name)
                 listener.listen(1)
                 side.exchange({"name": name})
-                listener.settimeout(10)
+                listener.settimeout(30)
                 link, _ = listener.accept()
             pid, uid, _gid = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             if uid != os.geteuid():
@@ -111,7 +111,7 @@ def shared_memory(side: Side) -> dict[str, Any]:
                 return answer | {"step": answer.get("step", step)}
             step = "rendezvous"
             link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            link.settimeout(10)
+            link.settimeout(30)
             link.connect(answer["name"])
             step = "descriptor passing"
             _, fds, _, _ = socket.recv_fds(link, 1, 1)
@@ -193,7 +193,7 @@ def library(side: Side, path: Path) -> dict[str, Any]:
         fd=-1,
         rank=side.index,
         nranks=2,
-        timeout_ms=10000,
+        timeout_ms=30000,
     )
     node = ctypes.c_void_p()
     error = oc.oc_node_join(ctypes.byref(attr), ctypes.byref(node))

@@ -112,7 +112,7 @@ def summary(rows: Sequence[Row]) -> Table | None:
                     for cell in spreads[subject]
                     if cell in spreads[base]
                     and (cell.ranks, cell.mode) == (ranks, mode)
-                    and cell.collective not in ("barrier", "pingpong")
+                    and cell.collective not in cells.UNCOUNTED
                 }
                 if not ratios:
                     continue

@@ -79,7 +79,7 @@ def onecopy(environment: dict[str, str], tmp_path: Path) -> Command:
     """onecopy(*words, env=, before=[...]): the command, run to its end."""
 
     def call(
-        *words: str | Path, env: dict[str, str] | None = None, before: Sequence[str | Path] = (), timeout: float = 60
+        *words: str | Path, env: dict[str, str] | None = None, before: Sequence[str | Path] = (), timeout: float = 150
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*map(str, before), sys.executable, "-m", "onecopy", *map(str, words)],

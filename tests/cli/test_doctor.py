@@ -64,7 +64,8 @@ def test_seccomp_filter_on_memfd(onecopy: Command, answer: str) -> None:
 def test_namespaces(onecopy: Command, namespace: str) -> None:
     """Both ranks in one new namespace: nothing is lost."""
     require("unshare", "-f", namespace)
-    assert examine(onecopy, "unshare", "-f", namespace)["staged"]["usable"]
+    staged = examine(onecopy, "unshare", "-f", namespace)["staged"]
+    assert staged["usable"], staged["why"]
 
 
 def test_limits(onecopy: Command) -> None:
