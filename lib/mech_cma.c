@@ -110,9 +110,12 @@ void oc_cma_explain(const struct oc_node *node, uint32_t peer, char *why, size_t
 	int err = node->peers[peer].cma_err, scope;
 
 	why[0] = '\0';
-	switch (err) {
-	case 0:
+	if (!err)
 		return;
+	/* Whoever has that number here may well be somebody else's to refuse. */
+	if (node->ranks[peer].pidns != node->ranks[node->rank].pidns)
+		err = ESRCH;
+	switch (err) {
 	case EPERM:
 	case EACCES:
 		scope = read_yama();

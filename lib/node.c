@@ -37,6 +37,7 @@
 
 #define BARRIER_BROKEN	 0x80000000u
 #define BARRIER_SLEEP_NS 20000000 /* between looks at who is still alive */
+#define BARRIER_LOOKS	 16
 
 static int check_attr(const struct oc_node_attr *attr)
 {
@@ -348,12 +349,20 @@ uint32_t oc_node_size(const oc_node *node)
 	return node->nranks;
 }
 
-static bool all_alive(const struct oc_node *node)
+/* Who left is seen at once, who died when its turn comes: asking about a
+ * thousand ranks a thousand times over would cost more than the barrier. */
+static bool anyone_gone(const struct oc_node *node, uint32_t *turn)
 {
+	uint32_t looks = node->nranks < BARRIER_LOOKS ? node->nranks : BARRIER_LOOKS;
+
 	for (uint32_t i = 0; i < node->nranks; i++)
-		if (!oc_node_peer_alive(node, i))
-			return false;
-	return true;
+		if (atomic_load_explicit(&node->ranks[i].state, memory_order_acquire) ==
+		    OC_RANK_LEFT)
+			return true;
+	while (looks--)
+		if (!oc_node_peer_alive(node, (*turn)++ % node->nranks))
+			return true;
+	return false;
 }
 
 /*
@@ -364,7 +373,7 @@ static bool all_alive(const struct oc_node *node)
 int oc_node_barrier(oc_node *node)
 {
 	struct oc_ctl *ctl;
-	uint32_t gen, turns = 0;
+	uint32_t gen, polls = 0, turn = 0;
 
 	if (!node || !oc_node_mine(node))
 		return -EINVAL;
@@ -384,14 +393,14 @@ int oc_node_barrier(oc_node *node)
 	while (atomic_load(&ctl->barrier_gen) == gen) {
 		uint32_t seen = gen;
 
-		if (turns++ < node->spin) {
+		if (polls++ < node->spin) {
 			oc_cpu_relax();
 			continue;
 		}
 		oc_futex_wait(&ctl->barrier_gen, gen, BARRIER_SLEEP_NS);
 		/* A rank that left after the barrier ended changed the
 		 * generation first: then this exchange fails. */
-		if (!all_alive(node) &&
+		if (anyone_gone(node, &turn) &&
 		    atomic_compare_exchange_strong(&ctl->barrier_gen, &seen, gen | BARRIER_BROKEN))
 			oc_futex_wake(&ctl->barrier_gen);
 	}

@@ -41,10 +41,10 @@ static int probe_read(struct oc_node *node, uint32_t peer)
 	uint64_t token = 0;
 	int err = oc_cma_read(node, peer, &token, rank->probe_addr, sizeof(token));
 
-	if (err)
-		return err == -EPIPE ? -ESRCH : err;
-	/* A process of that number, but not the one meant: its PID belongs to
+	/* No process of that number, or not the one meant: its PID belongs to
 	 * another namespace. Never write to it. */
+	if (err)
+		return err == -EPIPE || err == -EFAULT ? -ESRCH : err;
 	return token == rank->probe_token ? 0 : -ESRCH;
 }
 

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The end of regions, owners and peers in the middle of copies; and threads. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "share.h"
+
+/*
+ * The owner creates, destroys and scribbles; peers copy all the time. What they
+ * get is what the region held while it was one, never the scribble: destroy has
+ * waited for them.
+ */
+static void test_destroy_races(struct job *job)
+{
+	size_t bytes = 200000;
+	oc_node *node = share_join(job);
+	uint8_t *mine = share_alloc(bytes, 3), *got = malloc(bytes);
+	struct iovec iov = {.iov_base = job->rank ? got : mine, .iov_len = bytes};
+	uint64_t good = 0;
+
+	if (job->rank == 0) {
+		double end = share_now_s() + 1;
+
+		for (uint64_t turn = 0; share_now_s() < end || turn < 20; turn++) {
+			oc_cookie cookie;
+
+			memset(mine, (int)(turn % 200) + 1, bytes);
+			CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ, &cookie), 0);
+			share_tell(job, 1, cookie);
+			share_nap_us((long)(job_random() % 300));
+			CHECK_EQ(oc_region_destroy(node, cookie), 0);
+			memset(mine, 0, bytes);
+		}
+		share_tell(job, 2, 1);
+	}
+	while (job->rank && !atomic_load(&job->shared->word[2])) {
+		oc_cookie cookie = share_hear(job, 1);
+		ssize_t n = oc_get(node, cookie, 0, &iov, 1);
+
+		CHECK(n == (ssize_t)bytes || n == -EINVAL);
+		if (n < 0)
+			continue;
+		good++;
+		CHECK(got[0] != 0);
+		for (size_t i = 0; i < bytes; i++)
+			CHECK_EQ(got[i], got[0]);
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	if (job->rank)
+		CHECK(good > 0);
+	free(got);
+	share_leave(job, node);
+}
+
+/* Rank 0 is killed while the others copy from it: -EPIPE within seconds. */
+static void test_owner_killed(struct job *job)
+{
+	size_t bytes = 3 << 20;
+	oc_node *node = share_join(job);
+	uint8_t *mine = share_alloc(bytes, 3);
+	struct iovec iov = {.iov_base = mine, .iov_len = bytes};
+	oc_cookie cookie;
+	double start_s;
+	ssize_t n;
+
+	if (job->rank == 0) {
+		memset(mine, 1, bytes);
+		CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ | OC_REGION_WRITE, &cookie),
+			 0);
+		share_tell(job, 0, cookie);
+		CHECK_EQ(oc_node_barrier(node), 0);
+		share_nap_us((long)(job_random() % 20000));
+		job_die();
+	}
+	cookie = share_hear(job, 0);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	start_s = share_now_s();
+	do {
+		n = job->rank % 2 ? oc_get(node, cookie, 0, &iov, 1)
+				  : oc_put(node, cookie, 0, &iov, 1);
+		CHECK(n == (ssize_t)bytes || n == -EPIPE);
+		CHECK(share_now_s() - start_s < 10);
+	} while (n != -EPIPE);
+	while (oc_node_alive(node, 0))
+		share_nap_us(100);
+	share_leave(job, node);
+}
+
+/* A peer is killed in the middle of its copies: the owner can still destroy,
+ * and the channel serves the next one. */
+static void test_peer_killed(struct job *job)
+{
+	size_t bytes = 3 << 20;
+	oc_node *node = share_join(job);
+	uint8_t *mine = share_alloc(bytes, 3);
+	struct iovec iov = {.iov_base = mine, .iov_len = bytes};
+	uint32_t last = job->nranks - 1;
+	oc_cookie cookie;
+	double start_s;
+
+	memset(mine, 1, bytes);
+	if (job->rank == 0) {
+		CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ | OC_REGION_WRITE, &cookie),
+			 0);
+		share_tell(job, 0, cookie);
+		kill((pid_t)share_hear(job, 1), SIGKILL);
+		start_s = share_now_s();
+		while (oc_node_alive(node, last))
+			share_nap_us(100);
+		if (job->nranks > 2)
+			share_hear(job, 2);
+		CHECK_EQ(oc_region_destroy(node, cookie), 0);
+		CHECK(share_now_s() - start_s < 20);
+		share_leave(job, node);
+		return;
+	}
+	cookie = share_hear(job, 0);
+	if (job->rank == last) {
+		for (int i = 0;; i++) {
+			ssize_t n = i % 2 ? oc_get(node, cookie, 0, &iov, 1)
+					  : oc_put(node, cookie, 0, &iov, 1);
+
+			CHECK_EQ(n, bytes);
+			if (i == 3)
+				share_tell(job, 1, (uint64_t)getpid());
+		}
+	}
+	while (oc_node_alive(node, last))
+		CHECK_EQ(oc_get(node, cookie, 0, &iov, 1), bytes);
+	CHECK_EQ(oc_get(node, cookie, 0, &iov, 1), bytes);
+	atomic_fetch_add(&job->shared->word[3], 1);
+	while (atomic_load(&job->shared->word[3]) < last - 1)
+		share_nap_us(100);
+	share_tell(job, 2, 1);
+	share_leave(job, node);
+}
+
+/* The owner leaves while others copy: each call finishes or says -EPIPE. */
+static void test_owner_leaves(struct job *job)
+{
+	size_t bytes = 1 << 20;
+	oc_node *node = share_join(job);
+	uint8_t *mine = share_alloc(bytes, 3);
+	struct iovec iov = {.iov_base = mine, .iov_len = bytes};
+	oc_cookie cookie;
+	ssize_t n;
+
+	memset(mine, (int)job->rank + 1, bytes);
+	if (job->rank == 0) {
+		CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ, &cookie), 0);
+		share_tell(job, 0, cookie);
+		CHECK_EQ(oc_node_barrier(node), 0);
+		share_nap_us((long)(job_random() % 5000));
+		oc_node_leave(node);
+		memset(mine, 77, bytes); /* nobody may see this */
+		while (atomic_load(&job->shared->word[1]) < job->nranks - 1)
+			share_nap_us(100);
+		share_free();
+		return;
+	}
+	cookie = share_hear(job, 0);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	do {
+		n = oc_get(node, cookie, 0, &iov, 1);
+		CHECK(n == (ssize_t)bytes || n == -EPIPE);
+		for (size_t i = 0; n > 0 && i < bytes; i++)
+			CHECK_EQ(mine[i], 1);
+	} while (n > 0);
+	atomic_fetch_add(&job->shared->word[1], 1);
+	share_leave(job, node);
+}
+
+struct racer {
+	oc_node *node;
+	oc_cookie cookie;
+	uint8_t want;
+};
+
+static void *race(void *arg)
+{
+	struct racer *it = arg;
+	uint8_t buf[5000];
+	struct iovec local = {.iov_base = buf, .iov_len = sizeof(buf)};
+
+	for (int i = 0; i < 300; i++) {
+		memset(buf, 0, sizeof(buf));
+		CHECK_EQ(oc_get(it->node, it->cookie, 0, &local, 1), 5000);
+		for (size_t k = 0; k < sizeof(buf); k++)
+			CHECK_EQ(buf[k], it->want);
+	}
+	return NULL;
+}
+
+/* One handle, many threads, creating and destroying beside. */
+static void test_threads(struct job *job)
+{
+	oc_node *node = share_join(job);
+	uint8_t *mine = share_alloc(5000, 3);
+	struct iovec iov = {.iov_base = mine, .iov_len = 5000};
+	uint32_t next = (job->rank + 1) % job->nranks;
+	struct racer racer = {.node = node, .want = (uint8_t)(next + 1)};
+	pthread_t threads[4];
+	oc_cookie cookie;
+
+	memset(mine, (int)job->rank + 1, 5000);
+	CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ, &cookie), 0);
+	share_tell(job, (int)job->rank, cookie);
+	racer.cookie = share_hear(job, (int)next);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, race, &racer), 0);
+	for (int i = 0; i < 200; i++) {
+		CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_WRITE, &cookie), 0);
+		CHECK_EQ(oc_region_destroy(node, cookie), 0);
+	}
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_join(threads[i], NULL), 0);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	share_leave(job, node);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct job_case cases[] = {
+		{"destroy-races", 2, 4, test_destroy_races},
+		{"owner-killed", 2, 5, test_owner_killed},
+		{"peer-killed", 2, 4, test_peer_killed},
+		{"owner-leaves", 2, 4, test_owner_leaves},
+		{"threads", 2, 3, test_threads},
+	};
+
+	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
