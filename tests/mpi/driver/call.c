@@ -183,12 +183,17 @@ static void open_side(struct part *p, struct side *s, int which, char *stack)
 {
 	const struct call *c = p->c;
 	uint64_t bits = element_hash(c->seed, 4 + (uint64_t)which, (uint64_t)p->rank);
-	int kind = pick(c->kinds, bits);
+	int kind = pick(c->kinds, bits), layout = pick(c->layouts, bits >> 20);
 
 	if (which && (kind == MEMORY_READONLY || kind == MEMORY_WRITEONLY))
 		kind = MEMORY_PRIVATE;
-	side_open(s, c->e, reduces(c) ? LAYOUT_PLAIN : pick(c->layouts, bits >> 20), kind, which,
-		  (size_t)c->align * (bits >> 40 & 1), is_v(c) && s->blocks > 1, c->seed, stack);
+	/* Operators want predefined types. And Open MPI 4 chooses how to do an
+	 * allgatherv by the size of each rank's own send type, so that ranks
+	 * with different ones may wait for each other for ever. */
+	if (reduces(c) || (c->name == CALL_ALLGATHERV && which == 0))
+		layout = LAYOUT_PLAIN;
+	side_open(s, c->e, layout, kind, which, (size_t)c->align * (bits >> 40 & 1),
+		  is_v(c) && s->blocks > 1, c->seed, stack);
 }
 
 static void fill(struct part *p)

@@ -293,6 +293,7 @@ int main(int argc, char **argv)
 	out = fopen(path, "w");
 	if (!out)
 		die(0, path);
+	setvbuf(out, NULL, _IOLBF, 0); /* how far a rank came, should it hang */
 	element_setup();
 	make_comms();
 	for (int line = 1; fgets(text, sizeof(text), script); line++)

@@ -246,6 +246,9 @@ void element_make(const struct element *e, uint64_t seed, int rank, uint64_t i, 
 		/* A third is 0, so that logical operators tell elements apart. */
 		if (bits % 3 == 0)
 			bits = 0;
+		/* Open MPI 4 takes MPI_UNSIGNED_LONG for signed in MAX and MIN. */
+		if (e->kind == ELEMENT_UNSIGNED && e->size == 8)
+			bits >>= 1;
 		memcpy(out, &bits, e->size);
 		break;
 	default:

@@ -1,0 +1,67 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! Collectives through use mpi_f08.
+program usempif08
+  use mpi_f08
+  implicit none
+  integer, parameter :: n = 50000
+  integer, allocatable :: data(:), sums(:), blocks(:)
+  integer, allocatable :: counts(:), displs(:)
+  double precision, allocatable :: x(:)
+  logical, allocatable :: flags(:)
+  integer :: rank, ranks, ierr, i, r
+
+  call MPI_Init(ierr)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierr)
+  allocate (data(n), sums(n), x(n), flags(n), counts(ranks), displs(ranks))
+
+  data = [(i * 3 + rank, i=1, n)]
+  call MPI_Bcast(data, n, MPI_INTEGER, 1, MPI_COMM_WORLD, ierr)
+  call expect(all(data == [(i * 3 + 1, i=1, n)]), 'bcast')
+
+  data = [(i + rank, i=1, n)]
+  call MPI_Allreduce(data, sums, n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
+  call expect(all(sums == [(ranks * i + ranks * (ranks - 1) / 2, i=1, n)]), 'allreduce')
+
+  x = [(dble(i) / (rank + 1), i=1, n)]
+  call MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD, ierr)
+  call expect(all(x == [(dble(i), i=1, n)]), 'allreduce in place')
+
+  flags = [(mod(i, rank + 2) == 0, i=1, n)]
+  call MPI_Allreduce(MPI_IN_PLACE, flags, n, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierr)
+  call expect(flags(6) .and. .not. flags(1), 'logical allreduce')
+
+  counts = [(n - 1000 * r, r=1, ranks)]
+  displs(1) = 0
+  do r = 2, ranks
+    displs(r) = displs(r - 1) + counts(r - 1) + 3
+  end do
+  allocate (blocks(displs(ranks) + counts(ranks)))
+  do i = 1, 3
+    blocks = -1
+    data = rank
+    if (rank == 0) then
+      blocks(1:counts(1)) = 0
+      call MPI_Gatherv(MPI_IN_PLACE, 0, MPI_INTEGER, blocks, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
+      do r = 1, ranks
+        call expect(all(blocks(displs(r) + 1:displs(r) + counts(r)) == r - 1), 'gatherv')
+        if (r < ranks) call expect(all(blocks(displs(r) + counts(r) + 1:displs(r + 1)) == -1), 'gaps of gatherv')
+      end do
+    else
+      call MPI_Gatherv(data, counts(rank + 1), MPI_INTEGER, blocks, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
+    end if
+  end do
+  call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  call MPI_Finalize(ierr)
+
+contains
+
+  subroutine expect(good, what)
+    logical, intent(in) :: good
+    character(*), intent(in) :: what
+
+    if (good) return
+    print *, 'rank', rank, ': wrong result of ', what
+    call MPI_Abort(MPI_COMM_WORLD, 2, ierr)
+  end subroutine
+end program

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must never go wrong under a program that knows nothing of onecopy, hazard by hazard (docs/design.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job import Job, shm_files
+from mpi.programs import HERE, Programs
+from runner import PRELOAD, Runner
+
+KILLS = int(os.environ.get("ONECOPY_TEST_KILLS") or os.environ.get("ONECOPY_TEST_EXAMPLES") or "25")
+
+MODES: Mapping[str, Mapping[str, str]] = {
+    "default": {},
+    "heap-off": {"ONECOPY_HEAP": "off", "ONECOPY_MIN": "1"},
+    "cma": {"ONECOPY_MECH": "cma", "ONECOPY_MIN": "1"},
+    "staged": {"ONECOPY_MECH": "staged", "ONECOPY_MIN": "1"},
+}
+modes = pytest.mark.parametrize("env", MODES.values(), ids=MODES.keys())
+
+# Without it Open MPI's messages move although their sender does nothing, and the buffers of some tests hang it.
+NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+MakeProgram = Callable[..., Path]
+
+
+@pytest.fixture
+def program(programs: Programs) -> MakeProgram:
+    """Builds hazards/<name>.c."""
+
+    def make(name: str, *flags: str) -> Path:
+        return programs.build(name, [f"hazards/{name}.c"], *flags)
+
+    return make
+
+
+def stats(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def served(path: Path, collective: str) -> list[int]:
+    """How many calls of a collective each rank was served, in order of ranks."""
+    lines = sorted(stats(path), key=lambda line: line["rank"])
+    return [line["calls"].get(collective, {}).get("served", 0) for line in lines]
+
+
+# ---- 1: progress ----------------------------------------------------------------------------------------------------
+
+
+@modes
+def test_progress(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
+    runner.mpirun(4, program("progress"), env={**env, **NO_SINGLE_COPY})
+
+
+# ---- 2: fork --------------------------------------------------------------------------------------------------------
+
+
+@modes
+def test_fork(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
+    runner.mpirun(3, program("forks"), env=env)
+
+
+# ---- 3: more ranks than cores ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("least", ["", "1"], ids=["default", "all-served"])
+def test_oversubscribed(runner: Runner, program: MakeProgram, least: str) -> None:
+    """Spinning through whole time slices would take hours: the limit is generous but not that generous."""
+    env = {"ONECOPY_MIN": least} if least else {}
+    runner.mpirun(8, program("many"), env=env, timeout=120)
+
+
+# ---- 4 and 5: memory that is used again -----------------------------------------------------------------------------
+
+
+@modes
+def test_stale_memory(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
+    runner.mpirun(3, program("stale"), env=env)
+
+
+@modes
+def test_overwritten_at_once(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
+    runner.mpirun(4, program("overwrite"), env=env)
+
+
+# ---- 6: refused copies ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_refused(runner: Runner, program: MakeProgram, when: str) -> None:
+    """One rank may not read others: known from the probes, or found out by a copy."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_MECH": "cma", "ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **NO_SINGLE_COPY}
+    runner.mpirun(4, program("refused"), when, env=env)
+    lines = stats(path)
+    assert len(lines) == 4
+    # Rank 1 finds out, its peers stage for it.
+    staged = [line["mech"]["staged"]["calls"] for line in lines if when == "before" or line["rank"] != 1]
+    assert all(staged), "nothing was refused"
+    by_cma = sum(line["mech"]["cma"]["calls"] for line in lines)
+    assert (by_cma == 0) if when == "before" else (by_cma > 0)
+
+
+# ---- 7: death of a rank ---------------------------------------------------------------------------------------------
+
+
+def pids(job: Job, ranks: int) -> list[int]:
+    """The ranks' pids once all have said them."""
+    out = job.cwd / f"{job.tag}.out"
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        found = [int(line.split()[1]) for line in out.read_text().splitlines() if line.startswith("pid ")]
+        if len(found) == ranks:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("the ranks did not start")
+
+
+@pytest.mark.timeout(120 + 10 * KILLS)
+def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
+    """Whoever dies whenever: the rest is gone within 10 seconds, and nothing is left."""
+    victim = program("victim")
+    seed = int(os.environ.get("ONECOPY_TEST_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"ONECOPY_TEST_SEED={seed}")
+    dice = random.Random(seed)
+    temporary = runner.cwd / "tmp"
+    temporary.mkdir()
+    for turn in range(KILLS):
+        env = {**dice.choice(list(MODES.values())), "TMPDIR": str(temporary)}
+        ranks = dice.randint(2, 6)
+        before = shm_files()
+        job = runner.start_mpi(ranks, victim, env=env)
+        unlucky = dice.choice(pids(job, ranks))
+        time.sleep(dice.random() ** 2 * 0.5)
+        os.kill(unlucky, signal.SIGKILL)
+        finished = job.wait(10, grace=10)
+        assert finished.returncode != 0, f"turn {turn}"
+        assert not {path for path in shm_files() - before if "onecopy" in path.name}
+        assert not [path for path in temporary.rglob("*") if "onecopy" in path.name]
+        assert not Path("/tmp/onecopy").exists()
+
+
+# ---- 8: Fortran -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mpifh", "usempi", "usempif08"])
+def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
+    # mpif.h has no interfaces: to gfortran each call with another type is a mismatch.
+    flags = ["-fallow-argument-mismatch", "-w"] if name == "mpifh" else []
+    binary = programs.build(name, [f"fortran/{name}.f90"], *flags, compiler="mpifort")
+    path = runner.cwd / "stats"
+    runner.mpirun(3, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [1] * 3
+    assert served(path, "allreduce") == [3] * 3
+    assert served(path, "gatherv") == [3] * 3
+
+
+# ---- 9: what differs between ranks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["ONECOPY_MIN=1", "ONECOPY_HEAP=off", "ONECOPY_MECH=staged", "ONECOPY=off"])
+def test_unequal_settings(runner: Runner, program: MakeProgram, setting: str) -> None:
+    """Ranks with environments of their own still decide alike."""
+    many = str(program("many"))
+    preload = ["-x", f"LD_PRELOAD={runner.build / PRELOAD}"]
+    runner.run("mpirun", "-n", "1", *preload, "-x", setting, many, ":", "-n", "2", *preload, many, timeout=90)
+
+
+# ---- programs of all sorts ------------------------------------------------------------------------------------------
+
+
+def test_off(runner: Runner, program: MakeProgram) -> None:
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("overwrite"), env={"ONECOPY": "off", "ONECOPY_STATS": str(path)})
+    assert not any(sum(call["served"] for call in line["calls"].values()) for line in stats(path))
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["sh", "-c", "echo $((6 * 7)); ls / >/dev/null; (exit 0) & wait"],
+        [sys.executable, "-c", "x = [bytes(1 << 20) for _ in range(50)]; print(6 * 7)"],
+        ["make", "-f", "/dev/null", "--version"],
+    ],
+    ids=["sh", "python", "make"],
+)
+def test_not_mpi(runner: Runner, argv: list[str]) -> None:
+    """The preload library may get into any program, and adds nothing to what it says."""
+    alone = runner.run(*argv)
+    ours = runner.run(*argv, env={"LD_PRELOAD": str(runner.build / PRELOAD)})
+    assert (ours.stdout, ours.stderr) == (alone.stdout, alone.stderr)
+
+
+@pytest.mark.parametrize("level", ["-1", "0", "1", "2", "3"])
+def test_thread_levels(runner: Runner, program: MakeProgram, level: str) -> None:
+    levels = program("levels")
+    path = runner.cwd / "stats"
+    ours = runner.mpirun(2, levels, level, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert ours.stdout == runner.mpirun(2, levels, level, preload=False).stdout
+    assert served(path, "bcast") == [8, 8]
+
+
+def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
+    """Spawned processes are served among themselves; what spans worlds goes to the MPI."""
+    beyond = program("beyond")
+    path = runner.cwd / "stats"
+    runner.mpirun(4, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    worlds = sorted(line["nranks"] for line in stats(path))
+    assert worlds == [2, 2, 4, 4, 4, 4]
+    assert all(line["calls"]["bcast"]["served"] == 6 for line in stats(path))
+
+
+def test_tool_in_program(runner: Runner, programs: Programs) -> None:
+    """A tool of the standard's profiling interface sees every call, and onecopy serves what the tool passes on."""
+    binary = programs.build("profiled", ["hazards/profiled.c", "hazards/tool.c"])
+    path = runner.cwd / "stats"
+    runner.mpirun(2, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [10, 10]
+
+
+def test_tool_in_library(runner: Runner, programs: Programs) -> None:
+    """The same with the tool in a library of the program."""
+    tool = programs.build("libtool.so", ["hazards/tool.c"], "-shared", "-fPIC")
+    flags = [f"-L{tool.parent}", "-l:libtool.so", f"-Wl,-rpath,{tool.parent}"]
+    binary = programs.build("profiled-library", ["hazards/profiled.c"], *flags)
+    path = runner.cwd / "stats"
+    runner.mpirun(2, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [10, 10]
+
+
+def test_mpi_by_dlopen(runner: Runner, programs: Programs) -> None:
+    plugin = programs.build("plugin.so", ["hazards/plugin.c"], "-shared", "-fPIC")
+    path = runner.cwd / "stats"
+    interpreter = HERE / "hazards" / "interpreter.py"
+    runner.mpirun(2, sys.executable, interpreter, plugin, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [20, 20]
+
+
+def test_statistics(runner: Runner, program: MakeProgram) -> None:
+    """One line a rank, with as many calls and bytes as there were."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("overwrite"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    lines = stats(path)
+    assert sorted(line["rank"] for line in lines) == [0, 1, 2]
+    mean = sum(4 * (4099 if turn % 3 else 1 << 16) for turn in range(0, 300, 5))
+    for line in lines:
+        assert line["nranks"] == 3
+        for name in ("bcast", "gather", "allgather", "scatter", "reduce"):
+            assert line["calls"][name]["served"] == 60
+            assert line["calls"][name]["passed"] == 0
+        assert line["calls"]["bcast"]["bytes"] == mean
+        assert line["mech"]["heap"]["bytes"] > 0
+        assert line["mech"]["staged"]["calls"] == 0
+
+
+# ---- a container ----------------------------------------------------------------------------------------------------
+
+
+def may_unshare() -> bool:
+    try:
+        return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def test_container(runner: Runner, programs: Programs, program: MakeProgram) -> None:
+    """Neither ptrace nor process_vm_*, and 1 MB of /dev/shm: served all the same."""
+    if not may_unshare():
+        pytest.skip("no mount namespaces: needs CAP_SYS_ADMIN")
+    deny = programs.build("deny", ["hazards/deny.c"], compiler="cc")
+    path = runner.cwd / "stats"
+    # The MPI's own segments do not fit into 1 MB: users in such containers point it elsewhere.
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), "OMPI_MCA_btl_vader_backing_directory": str(runner.cwd)}
+    script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'
+    for name in ("overwrite", "forks"):
+        argv = runner.mpirun_argv(4, program(name))
+        runner.run("unshare", "-m", "sh", "-c", script, "sh", deny, *argv, env=env)
+    assert served(path, "bcast") == [60] * 4 + [24] * 4 or sorted(served(path, "bcast")) == [24] * 4 + [60] * 4
