@@ -100,8 +100,9 @@ static long length(const struct call *c, int from, int to)
 
 static void make(const struct call *c, int from, int to, long i, void *out)
 {
-	element_make(c->e, element_hash(c->seed, 3, addressed(c) ? (uint64_t)to : 0), from,
-		     (uint64_t)i, out);
+	element_make(c->e, reduces(c) ? c->op : -1,
+		     element_hash(c->seed, 3, addressed(c) ? (uint64_t)to : 0), from, (uint64_t)i,
+		     out);
 }
 
 /* Element @i of block @block of what this rank is to receive. */

@@ -213,7 +213,7 @@ static long double pair_value(const struct element *e, const void *p)
 	return pair_is_real(e) ? load_real(e->part, p) : (long double)load_int(e->part, true, p);
 }
 
-void element_make(const struct element *e, uint64_t seed, int rank, uint64_t i, void *out)
+void element_make(const struct element *e, int op, uint64_t seed, int rank, uint64_t i, void *out)
 {
 	uint64_t bits = element_hash(seed, (uint64_t)rank + 1, i);
 	/* Either sign, magnitude in [0.5, 2), all 52 bits used. */
@@ -246,6 +246,12 @@ void element_make(const struct element *e, uint64_t seed, int rank, uint64_t i, 
 		/* A third is 0, so that logical operators tell elements apart. */
 		if (bits % 3 == 0)
 			bits = 0;
+		/* Overflow has no defined result, and Open MPI's vectors saturate
+		 * where its scalars wrap around. */
+		if (e->size <= 2 && op == OP_SUM)
+			bits &= 15;
+		else if (e->size <= 2 && op == OP_PROD)
+			bits = (bits >> 8 & 1) - (e->kind == ELEMENT_SIGNED && bits & 1);
 		/* Open MPI 4 takes MPI_UNSIGNED_LONG for signed in MAX and MIN. */
 		if (e->kind == ELEMENT_UNSIGNED && e->size == 8)
 			bits >>= 1;

@@ -61,8 +61,9 @@ MPI_Op element_op(int op);
 
 uint64_t element_hash(uint64_t a, uint64_t b, uint64_t c);
 
-/* The element rank @rank sends as its number @i. Padding is zero. */
-void element_make(const struct element *e, uint64_t seed, int rank, uint64_t i, void *out);
+/* The element rank @rank sends as its number @i. Padding is zero. @op: what it
+ * is meant for, or -1. */
+void element_make(const struct element *e, int op, uint64_t seed, int rank, uint64_t i, void *out);
 
 /* acc = acc op b, acc of the lower rank. */
 void element_fold(const struct element *e, int op, void *acc, const void *b);
