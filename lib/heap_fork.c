@@ -1,214 +1,287 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * fork() must give the child its own copy of the arena, as it does of all other
- * memory, though the arena is MAP_SHARED. Hence:
+ * memory, though the arena is MAP_SHARED. Most children exec or exit within a
+ * millisecond and read little; so the copy is put off:
  *
  * - The arena is MADV_DONTFORK: whatever goes wrong, a child faults; it never
  *   writes into its parent's or a peer's data. That is what children get that
  *   the C library does not know of (raw clone, _Fork).
- * - Before the fork the parent copies its live blocks to private memory, which
- *   fork then shares copy on write. The child moves it to the arena's place,
- *   the parent drops it. Nobody waits for anybody, a child may be killed at any
- *   instant, and no descriptor is needed.
- * - Our handlers are registered first, so the copy is made after every other
- *   prepare handler has run, and stands before any other child handler: what
- *   the program locks around fork is consistent in the child.
+ * - The child maps the file's pages under live blocks MAP_PRIVATE. What it
+ *   writes is its own from then on; what it has not written is still the
+ *   parent's, so the parent must not go on. It sleeps on a pipe whose write end
+ *   only the child has.
+ * - After a millisecond a helper thread in the child (heap_helper.h) makes all
+ *   pages its own and ends. If the process execs, exits or is killed before,
+ *   the thread ends too; either way the pipe closes and the parent goes on.
+ *   Little data is copied at once, without the thread.
+ * - Our handlers are registered first, so prepare runs after every other one,
+ *   and the child's memory stands before any other child handler: what the
+ *   program locks around fork is consistent in the child. Other threads of the
+ *   parent run on; what they write without such a lock during fork(), the child
+ *   sees or not, until fork() returns.
+ * - Holes of the file become anonymous memory in the child: the parent may fill
+ *   them later.
+ * - A child that forks settles its own copy first.
  * - The child only reads, writes and frees its copy. mimalloc's state may have
  *   been caught in the midst of another thread's work, so nothing is allocated
  *   from it: new blocks come from the C library.
  *
  * vfork, posix_spawn, system and popen run no handlers and need none: their
- * child runs in the parent's memory until it calls exec.
+ * child runs in the parent's memory until it calls exec, which closes the pipe
+ * should another thread be forking.
  *
- * The cost is one copy of what is live and touched, and nothing while the heap
- * is empty. A small copy's memory is kept for the next fork, for a program that
- * forks often: pages are cheaper to write again than to get. Should the copy be
- * refused (address space), the child faults.
+ * Limits. A child that is stopped before its copy is made (a tracer does that)
+ * is not waited for: it loses the heap, that is, faults when it uses it. So does
+ * a child for which no descriptors, address space or memory are left. A child
+ * keeps the file alive, so the parent's freed memory is not returned as long as
+ * peers or children have it. Where another thread makes a process by a bare
+ * clone(2) that never calls exec, at the same moment, fork() waits for that one.
  */
 #include "heap_fork.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "env.h"
 #include "heap.h"
+#include "heap_helper.h"
 #include "heap_span.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
 #endif
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-#define HUGE	 ((size_t)2 << 20)
-#define KEEP_MAX ((size_t)4 << 20) /* below any extent's size: what is a hole stays one */
-#define RUNS_MAX 2048		   /* mappings the child may need: far from vm.max_map_count */
-
-struct run {
-	char *at;
-	char *copy; /* private memory, at the same offset in a huge page */
-	char *map;  /* start and length of the mapping around it */
-	size_t map_bytes;
-	size_t bytes;
-};
+#define GAP	   ((size_t)64 << 10) /* less between two pieces does not part them */
+#define PIECES_MAX 2048		      /* mappings of a child: far from vm.max_map_count */
+#define AT_ONCE	   ((size_t)64 << 10) /* costs less to copy than a thread */
+#define STOPPED_MS 20
 
 /* Held by the forking thread from prepare to parent or child: two threads that
- * fork at once take turns. */
+ * fork at once take turns, and no child inherits another's pipe. */
 static struct {
 	pthread_mutex_t lock;
-	struct run runs[RUNS_MAX];
-	size_t count;
-	size_t kept; /* runs from @count on that the last fork left mapped */
-	bool whole;  /* runs hold every live block */
-} snapshot = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	bool live; /* anything to copy */
+	int turn[2];
+	size_t gap;
+	size_t bytes;
+	struct oc_heap_piece pieces[PIECES_MAX];
+	struct oc_heap_copy copy;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_copy;
 
-/* What was never touched has no page in the file and needs none in the copy. */
-static void copy_touched(const struct run *run)
+/* Touches without changing: another thread may be writing. */
+static void touch(const struct oc_heap_piece *piece)
 {
-	off_t base = (off_t)((uintptr_t)run->at - oc_heap_range.base);
-	off_t end = base + (off_t)run->bytes;
-	int fd = oc_heap_fd();
-
-	for (off_t at = base; at < end;) {
-		off_t data = lseek(fd, at, SEEK_DATA);
-		off_t hole;
-
-		if (data < 0 || data >= end)
-			return;
-		hole = lseek(fd, data, SEEK_HOLE);
-		if (hole < 0 || hole > end)
-			hole = end;
-		/* One call instead of a fault a page. Refused before Linux 5.14. */
-		madvise(run->copy + (data - base), (size_t)(hole - data), MADV_POPULATE_WRITE);
-		memcpy(run->copy + (data - base), run->at + (data - base), (size_t)(hole - data));
-		at = hole;
-	}
+	for (size_t i = 0; i < piece->bytes; i += OC_HEAP_PAGE)
+		__atomic_fetch_or(piece->at + i, 0, __ATOMIC_RELAXED);
 }
 
-static void unmap_runs(size_t from, size_t to)
+static void settle(void)
 {
-	for (size_t i = from; i < to; i++)
-		munmap(snapshot.runs[i].map, snapshot.runs[i].map_bytes);
+	struct oc_heap_copy *copy = &state.copy;
+
+	for (size_t i = 0; i < copy->count; i++) {
+		const struct oc_heap_piece *piece = &copy->pieces[i];
+
+		if (madvise(piece->at, piece->bytes, MADV_POPULATE_WRITE) && errno == EINVAL)
+			touch(piece);
+	}
+	madvise(copy->base, copy->size, MADV_DOFORK);
+	atomic_store(&copy->settled, true);
 }
 
-static bool map_run(struct run *run, char *at, size_t bytes)
+static bool found_live(char *run, size_t bytes, void *arg)
 {
-	size_t slack = bytes >= HUGE ? HUGE : 0;
-
-	run->map_bytes = bytes + slack;
-	run->map = mmap(NULL, run->map_bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (run->map == MAP_FAILED)
-		return false;
-	run->at = at;
-	run->bytes = bytes;
-	run->copy = run->map;
-	if (slack) {
-		run->copy += ((uintptr_t)at - (uintptr_t)run->map) & (HUGE - 1);
-		madvise(run->map, run->map_bytes, MADV_HUGEPAGE);
-	}
-	return true;
-}
-
-static bool copy_run(char *at, size_t bytes, void *arg)
-{
-	struct run *run = &snapshot.runs[snapshot.count];
-
-	if (snapshot.count == RUNS_MAX) {
-		snapshot.whole = false;
-		return false;
-	}
-	if (snapshot.count < snapshot.kept && (run->at != at || run->bytes != bytes)) {
-		unmap_runs(snapshot.count, snapshot.kept);
-		snapshot.kept = snapshot.count;
-	}
-	if (snapshot.count >= snapshot.kept && !map_run(run, at, bytes)) {
-		snapshot.whole = false;
-		return false;
-	}
-	snapshot.count++;
-	copy_touched(run);
-	return true;
-}
-
-/* All runs of this and the last fork but the first @keep. */
-static void drop_runs(size_t keep)
-{
-	unmap_runs(keep, snapshot.kept > snapshot.count ? snapshot.kept : snapshot.count);
-	snapshot.kept = keep;
-	snapshot.count = 0;
+	state.live = true;
+	return false;
 }
 
 static void prepare(void)
 {
-	size_t gap = HUGE;
 	int saved = errno;
 
-	pthread_mutex_lock(&snapshot.lock);
-	if (!oc_heap_range.size || is_copy)
-		return;
-	/* Blocks far apart are copied apart; more of them are joined, gaps and
-	 * all, when there would be too many. */
-	for (;;) {
-		snapshot.whole = true;
-		oc_heap_span_walk(gap, copy_run, NULL);
-		if (snapshot.whole || snapshot.count < RUNS_MAX)
-			break;
-		drop_runs(0);
-		gap *= 16;
-	}
-	if (!snapshot.whole)
-		oc_note("no memory to copy the shared heap for fork: the child can not use it");
+	pthread_mutex_lock(&state.lock);
+	state.turn[0] = state.turn[1] = -1;
+	state.live = false;
+	if (is_copy && !atomic_load(&state.copy.settled))
+		settle();
+	if (oc_heap_range.size && !is_copy)
+		oc_heap_span_walk(0, found_live, NULL);
+	if (state.live && pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
+		oc_note("no descriptors to hand the shared heap to a forked child");
 	errno = saved;
+}
+
+/* Our wait is no cancellation point, fork() being none. */
+static void shut(int fd)
+{
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+}
+
+/* By the child's word who it is; by nothing if it is in another PID namespace. */
+static bool child_is_stopped(pid_t *pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	if (!*pid && syscall(SYS_read, state.turn[0], pid, sizeof(*pid)) != sizeof(*pid))
+		return false;
+	return !syscall(SYS_waitid, P_PID, *pid, &info, WSTOPPED | WNOWAIT | WNOHANG, NULL) &&
+	       info.si_pid == *pid;
+}
+
+/* Until the child has its own pages or needs none; at once if fork() failed. */
+static void wait_turn(void)
+{
+	struct timespec limit = {.tv_nsec = STOPPED_MS * 1000000L};
+	struct pollfd turn = {.fd = state.turn[0]}; /* POLLHUP alone */
+	pid_t pid = 0;
+
+	while (!(turn.revents & (POLLHUP | POLLERR | POLLNVAL))) {
+		struct timespec left = limit;
+
+		if (!syscall(SYS_ppoll, &turn, 1, &left, NULL, 0) && child_is_stopped(&pid))
+			return;
+	}
 }
 
 static void parent(void)
 {
-	size_t bytes = 0;
 	int saved = errno;
 
-	for (size_t i = 0; i < snapshot.count; i++)
-		bytes += snapshot.runs[i].bytes;
-	drop_runs(bytes <= KEEP_MAX ? snapshot.count : 0);
-	pthread_mutex_unlock(&snapshot.lock);
+	if (state.turn[1] >= 0) {
+		shut(state.turn[1]);
+		wait_turn();
+		shut(state.turn[0]);
+	}
+	pthread_mutex_unlock(&state.lock);
 	errno = saved;
 }
 
-static void move_runs(void)
+/* Grows the last piece if the hole before @at is small. */
+static bool add_piece(char *at, size_t bytes)
 {
-	char *base = (char *)oc_heap_range.base;
+	struct oc_heap_copy *copy = &state.copy;
+	struct oc_heap_piece *last = copy->count ? &copy->pieces[copy->count - 1] : NULL;
 
+	if (last && (size_t)(at - (last->at + last->bytes)) < state.gap) {
+		last->bytes = (size_t)(at - last->at) + bytes;
+		return true;
+	}
+	if (copy->count == PIECES_MAX)
+		return false;
+	copy->pieces[copy->count++] = (struct oc_heap_piece){.at = at, .bytes = bytes};
+	return true;
+}
+
+/* What was never touched has no page in the file and needs none in the copy. */
+static bool find_data(char *run, size_t bytes, void *arg)
+{
+	off_t base = (off_t)oc_heap_range.base;
+	off_t at = (off_t)(uintptr_t)run - base;
+	off_t end = at + (off_t)bytes;
+	bool *refused = arg;
+
+	if (mprotect(run, bytes, PROT_READ | PROT_WRITE)) {
+		*refused = true;
+		return false;
+	}
+	while (at < end) {
+		off_t data = lseek(oc_heap_fd(), at, SEEK_DATA);
+
+		if (data < 0 || data >= end)
+			break;
+		at = lseek(oc_heap_fd(), data, SEEK_HOLE);
+		if (at < 0 || at > end)
+			at = end;
+		if (!add_piece((char *)(uintptr_t)(base + data), (size_t)(at - data)))
+			return false;
+	}
+	return true;
+}
+
+static bool find_pieces(void)
+{
+	bool refused;
+
+	/* More gaps are mapped too when there would be too many pieces. */
+	for (state.gap = GAP;; state.gap *= 16) {
+		state.copy.count = 0;
+		refused = false;
+		oc_heap_span_walk(state.gap, find_data, &refused);
+		if (refused || state.copy.count < PIECES_MAX)
+			return !refused;
+	}
+}
+
+static bool map_pieces(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+
+	state.bytes = 0;
+	for (size_t i = 0; i < copy->count; i++) {
+		const struct oc_heap_piece *piece = &copy->pieces[i];
+
+		if (mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, oc_heap_fd(),
+			 (off_t)(piece->at - copy->base)) == MAP_FAILED)
+			return false;
+		state.bytes += piece->bytes;
+	}
+	return true;
+}
+
+static void settle_later(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+	pid_t self = getpid();
+
+	/* Without this call there is nothing the helper could do as safely. */
+	if (madvise(copy->base, 0, MADV_POPULATE_WRITE) ||
+	    madvise(copy->base, copy->size, MADV_DONTFORK) ||
+	    write(copy->turn, &self, sizeof(self)) != sizeof(self) || oc_heap_helper_start(copy))
+		settle();
+}
+
+static void make_copy(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+
+	copy->pieces = state.pieces;
+	copy->base = (char *)oc_heap_range.base;
+	copy->size = oc_heap_range.size;
+	copy->turn = state.turn[1];
+	copy->parent = getppid();
 	/* The hole fork left must belong to the arena: were it reused, blocks
 	 * of the C library would be taken for ours. */
-	if (mmap(base, oc_heap_range.size, PROT_NONE,
+	if (mmap(copy->base, copy->size, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-		 0) != base) {
+		 0) != copy->base) {
 		oc_note("fork: the arena's place is taken");
 		return;
 	}
-	for (size_t i = 0; i < snapshot.count; i++) {
-		struct run *run = &snapshot.runs[i];
-		char *end = run->map + run->map_bytes;
-
-		if (mremap(run->copy, run->bytes, run->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   run->at) == MAP_FAILED)
-			oc_note("fork: a part of the heap's copy can not be moved");
-		if (run->copy > run->map)
-			munmap(run->map, (size_t)(run->copy - run->map));
-		if (run->copy + run->bytes < end)
-			munmap(run->copy + run->bytes, (size_t)(end - run->copy) - run->bytes);
+	if (copy->turn < 0)
+		return;
+	if (!find_pieces() || !map_pieces()) {
+		oc_note("no memory for the shared heap in a forked child");
+		mprotect(copy->base, copy->size, PROT_NONE);
+		copy->count = 0;
+		return;
 	}
-	snapshot.count = 0;
+	if (state.bytes <= AT_ONCE)
+		settle();
+	else
+		settle_later();
 }
 
 static void child(void)
@@ -216,11 +289,18 @@ static void child(void)
 	int saved = errno;
 
 	if (oc_heap_range.size && !is_copy) {
-		move_runs();
+		/* Nothing live is nothing to keep a place for. */
+		if (state.live)
+			make_copy();
+		else
+			__atomic_store_n(&oc_heap_range.size, 0, __ATOMIC_RELAXED);
 		oc_heap_become_copy();
 		is_copy = true;
+		/* Last: the parent goes on, unless a helper has them too. */
+		shut(state.turn[0]);
+		shut(state.turn[1]);
 	}
-	pthread_mutex_unlock(&snapshot.lock);
+	pthread_mutex_unlock(&state.lock);
 	errno = saved;
 }
 
