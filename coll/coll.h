@@ -53,6 +53,9 @@ struct oc_blocks {
  * cache line if slices are long enough, else on a granule. bytes for k = size. */
 uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k);
 
+/* No slice is longer than this. */
+uint64_t oc_coll_slice_max(const struct oc_shape *shape, uint64_t bytes);
+
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape);
 struct oc_plan *oc_coll_scatter(const struct oc_shape *shape);
 struct oc_plan *oc_coll_gather(const struct oc_shape *shape);

@@ -103,11 +103,12 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 	}
 	done = oc_plan_add(plan, step_if(step_post(STAGE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
 			   pulls);
-	for (uint32_t d = 1; d < shape->size; d++)
-		oc_plan_add(plan,
-			    step_if(step_wait((me + d) % shape->size, STAGE_DONE2),
-				    OC_COND_INDIRECT, OC_RANK_ALL),
-			    done);
+	for (uint32_t d = 1; d < shape->size; d++) {
+		struct oc_step wait = step_wait((me + d) % shape->size, STAGE_DONE2);
+
+		oc_plan_add(plan, step_if(wait, OC_COND_INDIRECT, OC_RANK_ALL), plan->nsteps);
+		oc_plan_depend(plan, done);
+	}
 	return plan;
 }
 

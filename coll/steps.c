@@ -31,3 +31,9 @@ uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
 	/* bytes * k may overflow 64 bits only past 2^54 bytes a rank */
 	return bytes * k / shape->size / granule * granule;
 }
+
+uint64_t oc_coll_slice_max(const struct oc_shape *shape, uint64_t bytes)
+{
+	/* Both ends may have been moved by just under a cache line's granule. */
+	return bytes / shape->size + 1 + 64 * (uint64_t)(shape->granule ? shape->granule : 1);
+}

@@ -26,9 +26,10 @@
 
 #define OC_EP_LINES 4
 
-#define OC_STAGE_READY 1u /* descriptor posted, buffers may be used */
-#define OC_STAGE_BITS  16
-#define OC_STAGE_PAGE  4096u
+#define OC_STAGE_READY	1u	/* descriptor posted, buffers may be used */
+#define OC_STAGE_FAILED 0xffffu /* the owner gave up: whoever waits for it must too */
+#define OC_STAGE_BITS	16
+#define OC_STAGE_PAGE	4096u
 
 enum {
 	OC_EP_SEND_HEAP = 1 << 0,   /* send: offset into the owner's arena */

@@ -26,9 +26,14 @@ struct oc_bind {
 /*
  * Runs @plan in the calling thread, all of it, as the group's next operation.
  * On return the send buffer may be written and the receive buffer read. 0;
- * -EPIPE a peer died; -ENOMEM before anything was posted (see exec_inline.c);
- * -EMSGSIZE the members bound different amounts.
+ * -EPIPE a peer died or gave up; -ENOMEM; -EMSGSIZE the members bound different
+ * amounts. After a failure the operation has failed on every member that
+ * needed this one, and the group is in step again.
  */
 int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind);
+
+/* Takes the place of oc_exec_inline() for a member that cannot take part in the
+ * group's next operation: the others fail too instead of waiting. */
+void oc_exec_decline(struct oc_group *group);
 
 #endif

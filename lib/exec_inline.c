@@ -31,8 +31,8 @@ struct run {
 	const struct oc_plan *plan;
 	const struct oc_bind *bind;
 	struct oc_ep_line *line;
-	char *scratch; /* the plan's scratch slot */
-	char *stage;   /* where the send slot is staged, or NULL */
+	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
+	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
 	int err;
 };
 
@@ -44,28 +44,19 @@ static bool send_is_read(const struct oc_plan *plan)
 	return false;
 }
 
-/* Gets memory for the scratch slot and for staging. The endpoint must be
- * posted even without it, so running out of arena ends the job: there is no
- * way left to tell the peers. */
+/* Gets memory for the scratch slot. */
 static int bind_memory(struct run *run)
 {
 	const struct oc_bind *bind = run->bind;
-	size_t scratch = (bind->scratch_bytes + 4095) & ~(size_t)4095;
-	bool foreign = bind->send_bytes && !oc_heap_contains(bind->send, bind->send_bytes) &&
-		       send_is_read(run->plan);
-	size_t need = scratch + (foreign ? bind->send_bytes : 0);
-	char *memory;
 
-	if (!need)
+	run->foreign = bind->send_bytes && !oc_heap_contains(bind->send, bind->send_bytes) &&
+		       send_is_read(run->plan);
+	if (!bind->scratch_bytes)
 		return 0;
-	memory = oc_group_scratch(run->group, need);
-	if (!memory)
+	if (!oc_keep_get(&run->group->scratch, bind->scratch_bytes))
 		return -ENOMEM;
-	run->scratch = memory;
-	if (foreign)
-		run->stage = memory + scratch;
 	if (bind->scratch_init)
-		memcpy(run->scratch, bind->scratch_init, bind->scratch_bytes);
+		memcpy(run->group->scratch.at, bind->scratch_init, bind->scratch_bytes);
 	return 0;
 }
 
@@ -85,8 +76,7 @@ static void post_descriptor(struct run *run)
 	line->send = line->recv = line->scratch = 0;
 	line->bytes = run->plan->shape.bytes;
 	atomic_store_explicit(&line->restage, 0, memory_order_relaxed);
-	if (run->stage) {
-		line->stage_page = (uint32_t)(arena_offset(run->stage) / OC_STAGE_PAGE);
+	if (run->foreign) {
 		line->send = (uintptr_t)bind->send;
 		flags |= group->cma && bind->cma && bind->send_bytes >= CMA_MIN ? OC_EP_SEND_CMA
 										: OC_EP_SEND_STAGED;
@@ -100,27 +90,32 @@ static void post_descriptor(struct run *run)
 		line->recv = arena_offset(bind->recv);
 	}
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
-	if (run->scratch)
-		line->scratch = arena_offset(run->scratch);
+	if (bind->scratch_bytes)
+		line->scratch = arena_offset(group->scratch.at);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
 	oc_group_post(group, OC_STAGE_READY);
 }
 
 /* Copies the send slot into the staging area, telling readers as it goes. */
-static void stage_send(struct run *run)
+static int stage_send(struct run *run)
 {
 	const struct oc_bind *bind = run->bind;
 	struct oc_ep_line *line = run->line;
+	char *stage = oc_keep_get(&run->group->stage, bind->send_bytes);
 
+	if (!stage)
+		return -ENOMEM;
+	line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
 	for (size_t off = 0; off < bind->send_bytes; off += CHUNK) {
 		size_t len = bind->send_bytes - off < CHUNK ? bind->send_bytes - off : CHUNK;
 
-		oc_copy_bytes(run->stage + off, (const char *)bind->send + off, len, false);
+		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, false);
 		atomic_store_explicit(&line->ready, off + len, memory_order_release);
 		oc_line_wake(line);
 	}
 	oc_group_stats.staged_calls++;
 	oc_group_stats.staged_bytes += bind->send_bytes;
+	return 0;
 }
 
 static uint32_t line_flags(struct oc_ep_line *line)
@@ -129,23 +124,35 @@ static uint32_t line_flags(struct oc_ep_line *line)
 }
 
 /* Somebody could not read this rank's send slot by CMA. */
-static void serve_restage(struct run *run)
+static int serve_restage(struct run *run)
 {
 	struct oc_ep_line *line = run->line;
 	uint32_t flags = line_flags(line);
 
 	if (!(flags & OC_EP_SEND_CMA) ||
 	    !atomic_load_explicit(&line->restage, memory_order_acquire))
-		return;
+		return 0;
 	run->group->cma = false;
 	flags = (flags & ~OC_EP_SEND_CMA) | OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_release);
-	stage_send(run);
+	return stage_send(run);
+}
+
+/* A peer that gave up will post no stage any more. */
+static bool gave_up(struct run *run, struct oc_ep_line *line)
+{
+	return atomic_load_explicit(&line->word, memory_order_acquire) ==
+	       oc_ep_word(run->group->seq, OC_STAGE_FAILED);
 }
 
 static int idle(struct run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
 {
-	serve_restage(run);
+	int err = serve_restage(run);
+
+	if (err)
+		return err;
+	if (gave_up(run, line))
+		return -EPIPE;
 	return oc_group_idle(run->group, peer, line, seen);
 }
 
@@ -177,7 +184,8 @@ static int wait_ready(struct run *run, uint32_t peer, uint64_t end)
 }
 
 /* Reads [off, off + len) of @peer's send slot into local memory. */
-static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, size_t len)
+static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
+		     bool stream)
 {
 	struct oc_group *group = run->group;
 	struct oc_ep_line *line = oc_group_line(group, peer);
@@ -192,7 +200,7 @@ static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, si
 			return 0;
 		}
 		atomic_store_explicit(&line->restage, 1, memory_order_release);
-		oc_line_wake(line);
+		/* The owner looks at this whenever it waits. */
 		while (line_flags(line) & OC_EP_SEND_CMA) {
 			uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
 
@@ -201,7 +209,6 @@ static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, si
 				return err;
 		}
 	}
-	src = send_base(run, peer, line_flags(line)) + off;
 	while (len) {
 		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
 		size_t part = whole || len < CHUNK ? len : CHUNK;
@@ -209,9 +216,9 @@ static int read_send(struct run *run, void *dst, uint32_t peer, uint64_t off, si
 		err = wait_ready(run, peer, off + part);
 		if (err)
 			return err;
-		oc_copy_bytes(dst, src, part, run->bind->stream);
+		src = send_base(run, peer, line_flags(line)) + off;
+		oc_copy_bytes(dst, src, part, stream);
 		dst = (char *)dst + part;
-		src += part;
 		off += part;
 		len -= part;
 		oc_group_stats.heap_bytes += part;
@@ -233,7 +240,7 @@ static char *slot_at(struct run *run, struct oc_ref ref)
 		case OC_SLOT_RECV:
 			return (char *)run->bind->recv + ref.off;
 		default:
-			return run->scratch + ref.off;
+			return group->scratch.at + ref.off;
 		}
 	}
 	return group->arena[ref.rank] + ref.off +
@@ -263,7 +270,7 @@ static int run_copy(struct run *run, const struct oc_step *step)
 		dst.off = indexed(run, dst.rank);
 	to = slot_at(run, dst);
 	if (src.rank != run->group->rank && src.slot == OC_SLOT_SEND)
-		return read_send(run, to, src.rank, src.off, step->len);
+		return read_send(run, to, src.rank, src.off, step->len, run->bind->stream);
 	oc_copy_bytes(to, slot_at(run, src), step->len, run->bind->stream);
 	if (src.rank != dst.rank) {
 		oc_group_stats.heap_calls++;
@@ -294,7 +301,23 @@ static bool calc_sources(struct run *run, const struct oc_step *step, const void
 	return true;
 }
 
-/* Folds chunk by chunk, bringing in what is staged or read by CMA. */
+/* An operand of [off, off + len) in memory: where it is, or read to @temp. */
+static int calc_operand(struct run *run, uint32_t peer, uint64_t off, size_t len, char *temp,
+			const void **src)
+{
+	uint32_t flags = line_flags(oc_group_line(run->group, peer));
+	int err;
+
+	*src = temp;
+	if (flags & OC_EP_SEND_CMA)
+		return read_send(run, temp, peer, off, len, false);
+	err = wait_ready(run, peer, off + len);
+	if (!err)
+		*src = send_base(run, peer, flags) + off;
+	return err;
+}
+
+/* Folds chunk by chunk, following what is staged and reading the rest by CMA. */
 static int calc_chunked(struct run *run, const struct oc_step *step, void **dst, uint32_t ndst,
 			const void **src)
 {
@@ -306,15 +329,15 @@ static int calc_chunked(struct run *run, const struct oc_step *step, void **dst,
 
 	if (!temp)
 		return -ENOMEM;
-	for (size_t off = 0; off < step->len && !err; off += chunk) {
+	for (size_t off = 0; off < step->len; off += chunk) {
 		size_t len = step->len - off < chunk ? step->len - off : chunk;
 
 		for (uint32_t p = 0; p < group->size && !err; p++) {
-			src[p] = temp + p * chunk;
 			if (p == group->rank)
 				src[p] = (const char *)run->bind->send + step->src.off + off;
 			else
-				err = read_send(run, temp + p * chunk, p, step->src.off + off, len);
+				err = calc_operand(run, p, step->src.off + off, len,
+						   temp + p * chunk, &src[p]);
 		}
 		if (err)
 			break;
@@ -353,18 +376,31 @@ static int run_calc(struct run *run, const struct oc_step *step)
 	return 0;
 }
 
-static bool applies(struct run *run, const struct oc_step *step)
+static bool is_direct(struct run *run, uint32_t peer)
+{
+	return line_flags(oc_group_line(run->group, peer)) & OC_EP_RECV_HEAP;
+}
+
+/* Asked only when every rank is READY; the answer holds for the operation. */
+static bool all_direct(struct run *run)
 {
 	bool direct = true;
 
+	if (run->all_direct < 0) {
+		for (uint32_t p = 0; p < run->group->size && direct; p++)
+			direct = is_direct(run, p);
+		run->all_direct = direct;
+	}
+	return run->all_direct;
+}
+
+static bool applies(struct run *run, const struct oc_step *step)
+{
+	bool direct;
+
 	if (step->cond == OC_COND_ALWAYS)
 		return true;
-	if (step->cond_rank == OC_RANK_ALL) {
-		for (uint32_t p = 0; p < run->group->size && direct; p++)
-			direct = line_flags(oc_group_line(run->group, p)) & OC_EP_RECV_HEAP;
-	} else {
-		direct = line_flags(oc_group_line(run->group, step->cond_rank)) & OC_EP_RECV_HEAP;
-	}
+	direct = step->cond_rank == OC_RANK_ALL ? all_direct(run) : is_direct(run, step->cond_rank);
 	return direct == (step->cond == OC_COND_DIRECT);
 }
 
@@ -380,7 +416,9 @@ static bool reached(struct run *run, uint32_t peer, uint32_t stage)
 {
 	if (!oc_group_reached(run->group, peer, stage))
 		return false;
-	if (oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
+	if (gave_up(run, oc_group_line(run->group, peer)))
+		run->err = -EPIPE;
+	else if (oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
 		run->err = -EMSGSIZE;
 	return true;
 }
@@ -399,8 +437,8 @@ static bool run_step(struct run *run, const struct oc_step *step, uint8_t *state
 		run->err = run_calc(run, step);
 		return true;
 	case OC_STEP_STAGE:
-		if (run->stage && line_flags(run->line) & OC_EP_SEND_STAGED)
-			stage_send(run);
+		if (run->foreign && line_flags(run->line) & OC_EP_SEND_STAGED)
+			run->err = stage_send(run);
 		return true;
 	case OC_STEP_POST:
 		oc_group_post(run->group, step->stage);
@@ -422,6 +460,19 @@ static bool run_step(struct run *run, const struct oc_step *step, uint8_t *state
 		return true;
 	}
 	return true;
+}
+
+/* A turn of waiting for the stage a step wants. */
+static int wait_for(struct run *run, const struct oc_step *step)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, step->peer);
+	uint32_t stage = step->kind == OC_STEP_SEND ? step->reply : step->stage;
+	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
+
+	/* It may have come since the step was looked at, and left. */
+	if (seen >= oc_ep_word(run->group->seq, stage))
+		return 0;
+	return idle(run, step->peer, line, seen);
 }
 
 static int run_steps(struct run *run)
@@ -455,12 +506,10 @@ static int run_steps(struct run *run)
 		if (moved) {
 			group->idle = 0;
 		} else if (stuck < plan->nsteps) {
-			uint32_t peer = plan->steps[stuck].peer;
-			struct oc_ep_line *line = oc_group_line(group, peer);
-			uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
+			int err = wait_for(run, &plan->steps[stuck]);
 
-			if (idle(run, peer, line, seen) < 0)
-				return -EPIPE;
+			if (err)
+				return err;
 		}
 	}
 	return 0;
@@ -468,23 +517,37 @@ static int run_steps(struct run *run)
 
 int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
 {
-	struct run run = {.group = group, .plan = plan, .bind = bind};
-	int err;
+	struct run run = {.group = group, .plan = plan, .bind = bind, .all_direct = -1};
+	int err = 0;
 
-	if (plan->nsteps > group->done_bytes) {
-		uint8_t *done = realloc(group->done, plan->nsteps);
-
-		if (!done)
-			return -ENOMEM;
-		group->done = done;
-		group->done_bytes = plan->nsteps;
-	}
-	err = bind_memory(&run);
-	if (err)
-		return err;
 	run.line = oc_group_begin(group);
 	if (!run.line)
 		return -EPIPE;
-	post_descriptor(&run);
-	return run_steps(&run);
+	if (plan->nsteps > group->done_bytes) {
+		uint8_t *done = realloc(group->done, plan->nsteps);
+
+		if (done) {
+			group->done = done;
+			group->done_bytes = plan->nsteps;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	if (!err)
+		err = bind_memory(&run);
+	if (!err) {
+		post_descriptor(&run);
+		err = run_steps(&run);
+	}
+	if (err)
+		oc_group_post(group, OC_STAGE_FAILED);
+	oc_keep_trim(&group->scratch);
+	oc_keep_trim(&group->stage);
+	return err;
+}
+
+void oc_exec_decline(struct oc_group *group)
+{
+	if (oc_group_begin(group))
+		oc_group_post(group, OC_STAGE_FAILED);
 }

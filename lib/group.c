@@ -8,8 +8,7 @@
 #include "heap.h"
 #include "wait.h"
 
-/* Scratch larger than this is given back after use. */
-#define SCRATCH_KEEP (64u << 20)
+#define KEEP_MAX (64u << 20)
 
 struct oc_group_stats oc_group_stats;
 
@@ -20,12 +19,19 @@ static struct {
 	struct oc_group *first;
 } leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void keep_drop(struct oc_keep *keep)
+{
+	if (keep->at)
+		oc_heap_free(keep->at);
+	*keep = (struct oc_keep){0};
+}
+
 static void group_free(struct oc_group *group)
 {
 	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++)
 		oc_plan_destroy(group->plans[i]);
-	if (group->scratch)
-		oc_heap_free(group->scratch);
+	keep_drop(&group->scratch);
+	keep_drop(&group->stage);
 	free(group->node_rank);
 	free(group->ep);
 	free(group->arena);
@@ -40,9 +46,8 @@ void oc_group_destroy(struct oc_group *group)
 		oc_plan_destroy(group->plans[i]);
 		group->plans[i] = NULL;
 	}
-	if (group->scratch)
-		oc_heap_free(group->scratch);
-	group->scratch = NULL;
+	keep_drop(&group->scratch);
+	keep_drop(&group->stage);
 	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
 
 	pthread_mutex_lock(&leaving.lock);
@@ -79,18 +84,48 @@ static void reap(void)
 	pthread_mutex_unlock(&leaving.lock);
 }
 
-void oc_group_offer(struct oc_node *node, struct oc_group_card *card)
+static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 {
-	uint64_t seq = 0;
+	struct oc_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->node = node;
+	group->size = size;
+	group->node_rank = calloc(size, sizeof(*group->node_rank));
+	group->ep = calloc(size, sizeof(struct oc_ep *));
+	group->arena = calloc(size, sizeof(char *));
+	group->begun = calloc(size, sizeof(*group->begun));
+	if (group->node_rank && group->ep && group->arena && group->begun)
+		return group;
+	group_free(group);
+	return NULL;
+}
+
+struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_group_card *card)
+{
+	struct oc_group *group = group_alloc(node, size);
 
 	reap();
 	*card = (struct oc_group_card){.node_rank = node->rank, .cma = 1};
-	/* Without an arena there is nowhere to stage what peers cannot reach. */
-	card->ep_index = node->ranks[node->rank].arena_size ? oc_ep_take(&seq) : -ENODEV;
-	card->seq = seq;
-	for (uint32_t p = 0; p < node->nranks; p++)
-		if (p != node->rank && !node->peers[p].cma_read)
+	card->ep_index = group ? oc_ep_take(&card->seq) : -ENOMEM;
+	for (uint32_t p = 0; p < node->nranks; p++) {
+		if (p == node->rank)
+			continue;
+		if (!node->peers[p].cma_read)
 			card->cma = 0;
+		/* Without arenas there is nowhere to stage what peers cannot
+		 * reach. The node has mapped all of them or none. */
+		if (!node->peers[p].arena && card->ep_index >= 0) {
+			oc_ep_put(card->ep_index, card->seq);
+			card->ep_index = -ENODEV;
+		}
+	}
+	if (group && card->ep_index < 0) {
+		group_free(group);
+		group = NULL;
+	}
+	return group;
 }
 
 static bool cards_agree(const struct oc_group_card *cards, uint32_t size)
@@ -101,31 +136,22 @@ static bool cards_agree(const struct oc_group_card *cards, uint32_t size)
 	return true;
 }
 
-int oc_group_create(struct oc_node *node, const struct oc_group_card *cards, uint32_t size,
-		    uint32_t rank, struct oc_group **out)
+int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, uint32_t rank)
 {
-	struct oc_group *group = NULL;
-	int err = -EOPNOTSUPP;
+	struct oc_node *node;
 
-	if (!cards_agree(cards, size))
-		goto fail;
-	err = -ENOMEM;
-	group = calloc(1, sizeof(*group));
 	if (!group)
-		goto fail;
-	group->node_rank = calloc(size, sizeof(*group->node_rank));
-	group->ep = calloc(size, sizeof(struct oc_ep *));
-	group->arena = calloc(size, sizeof(char *));
-	group->begun = calloc(size, sizeof(*group->begun));
-	if (!group->node_rank || !group->ep || !group->arena || !group->begun)
-		goto fail;
-
-	group->node = node;
+		return -EOPNOTSUPP;
+	if (!cards_agree(cards, group->size)) {
+		oc_ep_put(cards[rank].ep_index, cards[rank].seq);
+		group_free(group);
+		return -EOPNOTSUPP;
+	}
+	node = group->node;
 	group->rank = rank;
-	group->size = size;
 	group->ep_index = cards[rank].ep_index;
 	group->cma = true;
-	for (uint32_t p = 0; p < size; p++) {
+	for (uint32_t p = 0; p < group->size; p++) {
 		uint32_t at = cards[p].node_rank;
 
 		group->node_rank[p] = at;
@@ -137,17 +163,10 @@ int oc_group_create(struct oc_node *node, const struct oc_group_card *cards, uin
 	}
 	/* Everybody starts from the largest number any endpoint has seen, so
 	 * words keep growing. */
-	for (uint32_t p = 0; p < size; p++)
+	for (uint32_t p = 0; p < group->size; p++)
 		group->begun[p] = group->seq;
 	group->me = group->ep[rank];
-	*out = group;
 	return 0;
-fail:
-	if (cards[rank].ep_index >= 0)
-		oc_ep_put(cards[rank].ep_index, cards[rank].seq);
-	if (group)
-		group_free(group);
-	return err;
 }
 
 /* Waits until @peer has begun operation @seq, hence is out of those before. */
@@ -156,6 +175,16 @@ static int wait_begun(struct oc_group *group, uint32_t peer, uint64_t seq)
 	struct oc_ep_line *line = &group->ep[peer]->line[seq % OC_EP_LINES];
 	uint64_t word;
 
+	/* It is likely further already; knowing how far saves looks later. */
+	for (uint64_t s = group->seq; s > seq; s--) {
+		struct oc_ep_line *newer = &group->ep[peer]->line[s % OC_EP_LINES];
+
+		word = atomic_load_explicit(&newer->word, memory_order_acquire);
+		if (word >= oc_ep_word(s, OC_STAGE_READY)) {
+			group->begun[peer] = s;
+			return 0;
+		}
+	}
 	for (;;) {
 		word = atomic_load_explicit(&line->word, memory_order_acquire);
 		if (word >= oc_ep_word(seq, OC_STAGE_READY))
@@ -187,31 +216,18 @@ void oc_group_post(struct oc_group *group, uint32_t stage)
 	oc_line_publish(line, oc_ep_word(group->seq, stage));
 }
 
-int oc_group_wait(struct oc_group *group, uint32_t peer, uint32_t stage)
+void *oc_keep_get(struct oc_keep *keep, size_t bytes)
 {
-	struct oc_ep_line *line = oc_group_line(group, peer);
-
-	while (!oc_group_reached(group, peer, stage)) {
-		uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
-
-		if (seen < oc_ep_word(group->seq, stage) &&
-		    oc_group_idle(group, peer, line, seen) < 0)
-			return -EPIPE;
+	if (keep->bytes < bytes) {
+		keep_drop(keep);
+		keep->at = oc_heap_memalign(OC_STAGE_PAGE, bytes);
+		keep->bytes = keep->at ? bytes : 0;
 	}
-	group->idle = 0;
-	return 0;
+	return keep->at;
 }
 
-void *oc_group_scratch(struct oc_group *group, size_t bytes)
+void oc_keep_trim(struct oc_keep *keep)
 {
-	if (group->scratch &&
-	    (group->scratch_bytes < bytes || group->scratch_bytes > SCRATCH_KEEP)) {
-		oc_heap_free(group->scratch);
-		group->scratch = NULL;
-	}
-	if (!group->scratch) {
-		group->scratch = oc_heap_memalign(4096, bytes);
-		group->scratch_bytes = group->scratch ? bytes : 0;
-	}
-	return group->scratch;
+	if (keep->bytes > KEEP_MAX)
+		keep_drop(keep);
 }

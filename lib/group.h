@@ -17,6 +17,12 @@
 
 #define OC_GROUP_PLANS 32
 
+/* Memory of the arena that is kept from one operation to the next. */
+struct oc_keep {
+	char *at;
+	size_t bytes;
+};
+
 /* What the groups of this process have moved, by mechanism. Counted without
  * locks: threads that run operations at once may lose a few. */
 struct oc_group_stats {
@@ -40,9 +46,9 @@ struct oc_group {
 	uint64_t *begun;	/* [size] latest operation each is known to have begun */
 	void (*progress)(void); /* called while waiting; may be NULL */
 	uint32_t idle;		/* polls since the last success: see wait.c */
-	char *scratch;
-	size_t scratch_bytes;
-	uint8_t *done; /* executor state, one byte a step */
+	struct oc_keep scratch; /* the plan's scratch slot */
+	struct oc_keep stage;	/* a foreign send slot, where peers can read it */
+	uint8_t *done;		/* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];
 	struct oc_group *next; /* among those left whose endpoint may still be read */
@@ -57,17 +63,20 @@ struct oc_group_card {
 	uint32_t reserved;
 };
 
-/* Takes an endpoint and fills the card. Always fills it. */
-void oc_group_offer(struct oc_node *node, struct oc_group_card *card);
+/*
+ * First half of making a group of @size members: takes an endpoint and memory
+ * and fills the card, in any case. NULL when this member cannot take part,
+ * which its card then says to the others.
+ */
+struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_group_card *card);
 
 /*
- * Builds the group from everybody's cards, in group order. The result is the
- * same on every member: 0, -EOPNOTSUPP when a card declines; except -ENOMEM.
- * Gives the endpoint back on failure. The group belongs to the caller; the
- * node must outlive it.
+ * Second half, with everybody's cards in group order. @group is what
+ * oc_group_offer() returned. The result is the same on every member: 0, or
+ * -EOPNOTSUPP when a card declines; @group is freed then. It belongs to the
+ * caller; the node must outlive it.
  */
-int oc_group_create(struct oc_node *node, const struct oc_group_card *cards, uint32_t size,
-		    uint32_t rank, struct oc_group **group);
+int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, uint32_t rank);
 
 /* Does not wait: the endpoint is used again only when every member has left. */
 void oc_group_destroy(struct oc_group *group);
@@ -97,15 +106,15 @@ static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint3
 	return true;
 }
 
-/* Waits for it. 0, or -EPIPE when the peer has died. */
-int oc_group_wait(struct oc_group *group, uint32_t peer, uint32_t stage);
-
 /* One turn of waiting on @line, which still held @seen: spins, yields, calls
  * progress or sleeps, as the idle count says. 0 or -EPIPE. See wait.c. */
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
 
-/* At least @bytes of this rank's arena, kept for the next call; NULL when the
- * arena is full. Contents undefined. Valid until the next call. */
-void *oc_group_scratch(struct oc_group *group, size_t bytes);
+/* At least @bytes of this rank's arena, contents undefined, valid until the
+ * next call for the same @keep. NULL when the arena is full. */
+void *oc_keep_get(struct oc_keep *keep, size_t bytes);
+
+/* Gives memory back that is too much to keep. */
+void oc_keep_trim(struct oc_keep *keep);
 
 #endif

@@ -49,8 +49,9 @@ static uint32_t *futex_of(struct oc_ep_line *line)
 
 void oc_line_wake(struct oc_ep_line *line)
 {
-	/* Pairs with the fence in line_sleep(): either the waiter sees the
-	 * change, or this load sees the waiter. */
+	/* Pairs with the fence in line_sleep(): either the waiter sees the new
+	 * word, or this load sees the waiter. A waiter for anything else in
+	 * the line may miss the wake; its short sleep ends by itself. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&line->sleepers, memory_order_relaxed))
 		return;

@@ -102,18 +102,17 @@ int oc_abi_init(void)
 	oc_abi.type_null = oc_pmpi_symbol("ompi_mpi_datatype_null");
 	oc_abi.byte = oc_pmpi_symbol("ompi_mpi_byte");
 	oc_abi.integer = oc_pmpi_symbol("ompi_mpi_int");
-	oc_abi.integer = oc_pmpi_symbol("ompi_mpi_int");
 	oc_abi.land = oc_pmpi_symbol("ompi_mpi_op_land");
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
 	/* Optional types may be missing; they go to the MPI then. */
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		int size;
+		MPI_Count size;
 
 		types[i].handle = oc_pmpi_symbol(types[i].name);
 		/* A Fortran compiler with other default kinds, or a pair with
 		 * padding of its own, is not what the name says. */
 		if (types[i].handle && types[i].type < OC_FLOAT_INT &&
-		    (pmpi()->Type_size(types[i].handle, &size) ||
+		    (pmpi()->Type_size_x(types[i].handle, &size) ||
 		     (size_t)size != oc_type_size(types[i].type)))
 			types[i].handle = NULL;
 	}

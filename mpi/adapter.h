@@ -33,7 +33,7 @@ struct oc_agreed {
 	char name[48];		     /* rendezvous */
 	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
 	uint64_t stream;	     /* bytes from which stores go past the caches */
-	uint64_t credit; /* bytes a communicator must have asked for to get a group */
+	uint64_t credit;	     /* bytes a communicator must have asked for to get a group */
 	uint32_t version;
 };
 
@@ -160,22 +160,28 @@ static inline void oc_count_passed(enum oc_coll coll)
  */
 static inline bool oc_eligible(enum oc_coll coll, int count, MPI_Datatype type, size_t *bytes)
 {
-	int size;
+	MPI_Count size;
 
 	if (!oc_adapter.active || count <= 0 || !type || type == oc_abi.type_null)
 		return false;
-	if (pmpi()->Type_size(type, &size) || size <= 0)
+	if (pmpi()->Type_size_x(type, &size) || size <= 0)
 		return false;
 	*bytes = (size_t)count * (size_t)size;
 	return *bytes >= oc_adapter.agreed.min[coll];
 }
 
-/* Runs a collective whose plan depends on @shape alone, from the group's
- * cache. MPI_SUCCESS or what the error handler returned. */
-int oc_serve(struct oc_comm *oc, MPI_Comm comm, struct oc_shape *shape, struct oc_bind *bind);
+/*
+ * Runs a collective whose plan depends on @shape alone, from the group's cache.
+ * @prepared is how opening the buffers went: after an error the others are told
+ * that this rank cannot take part. MPI_SUCCESS, or an error that has been
+ * through the communicator's error handler.
+ */
+int oc_serve(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_shape *shape,
+	     struct oc_bind *bind);
 
-/* Runs @plan, which may be NULL (no memory), and destroys it. */
-int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, struct oc_plan *plan, struct oc_bind *bind);
+/* The same with a plan of its own, NULL without memory, which it destroys. */
+int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, int prepared, struct oc_plan *plan,
+		  struct oc_bind *bind);
 
 /* Takes part in an operation without a buffer: the others may have work. */
 int oc_serve_absent(struct oc_comm *oc, MPI_Comm comm);
@@ -188,6 +194,6 @@ void oc_stats_write(void);
 
 /* True if stores of a call that writes @bytes on this rank should go past the
  * caches. */
-bool oc_streams(const struct oc_comm *oc, size_t bytes);
+bool oc_streams(size_t bytes);
 
 #endif

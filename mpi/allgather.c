@@ -14,7 +14,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	err = oc_buffer_recv(&in, recv, (size_t)rcount * (size_t)oc->size, rtype, comm);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	bind.stream = oc_streams(oc, in.bytes);
+	bind.stream = oc_streams(in.bytes);
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
 		bind.send = out.at;
@@ -29,8 +29,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 					 (size_t)rcount, rtype, true, comm);
 	}
 	bind.send_bytes = bytes;
-	if (!err)
-		err = oc_serve(oc, comm, &shape, &bind);
+	err = oc_serve(oc, comm, err, &shape, &bind);
 	oc_buffer_close(&out, false, comm);
 	closed = oc_buffer_close(&in, !err, comm);
 	return err ? err : closed;
@@ -56,7 +55,7 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 		   size_t total)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHERV, 0, total);
-	struct oc_bind bind = {.stream = oc_streams(oc, total)};
+	struct oc_bind bind = {.stream = oc_streams(total)};
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
 	struct oc_blocks blocks;
@@ -65,8 +64,10 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 
 	shape.in_place = send == MPI_IN_PLACE;
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, 1, -1);
-	if (err)
+	if (err) {
+		err = oc_serve_plan(oc, comm, err, NULL, &bind);
 		goto out;
+	}
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
@@ -82,8 +83,7 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 					 true, comm);
 	}
 	bind.send_bytes = in.len[oc->rank];
-	if (!err)
-		err = oc_serve_plan(oc, comm, oc_coll_allgatherv(&shape, &blocks), &bind);
+	err = oc_serve_plan(oc, comm, err, oc_coll_allgatherv(&shape, &blocks), &bind);
 	oc_buffer_close(&out, false, comm);
 	if (!err)
 		err = oc_vbuffer_unpack(&in, comm);
@@ -98,10 +98,11 @@ OC_EXPORT int MPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, v
 {
 	struct oc_comm *oc;
 	uint64_t total = 0;
-	int size = 0;
+	int size = 0, inter = 1;
 
 	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !rtype ||
-	    rtype == oc_abi.type_null || pmpi()->Comm_size(comm, &size))
+	    rtype == oc_abi.type_null || pmpi()->Comm_test_inter(comm, &inter) || inter ||
+	    pmpi()->Comm_size(comm, &size))
 		goto pass;
 	for (int r = 0; r < size; r++) {
 		if (counts[r] < 0)

@@ -7,7 +7,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALL, 0, bytes);
 	size_t n = (size_t)oc->size;
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_bind bind = {.stream = oc_streams(oc, bytes * n)};
+	struct oc_bind bind = {.stream = oc_streams(bytes * n)};
 	struct oc_buffer out = {0}, in = {0};
 	int err, closed;
 
@@ -21,8 +21,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		err = oc_buffer_recv(&in, recv, (size_t)rcount * n, rtype, comm);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	if (!err)
-		err = oc_serve(oc, comm, &shape, &bind);
+	err = oc_serve(oc, comm, err, &shape, &bind);
 	oc_buffer_close(&out, false, comm);
 	closed = oc_buffer_close(&in, !err, comm);
 	return err ? err : closed;
@@ -67,8 +66,6 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 		err = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
 	if (!err)
 		err = oc_vbuffer_pack(&out, comm);
-	if (err)
-		goto out;
 	outs = (struct oc_blocks){.len = out.len, .off = out.off};
 	ins = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.send = out.at;
@@ -77,14 +74,14 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	bind.recv_bytes = in.bytes;
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
-	bind.stream = oc_streams(oc, in.bytes);
-	err = oc_serve_plan(oc, comm, oc_coll_alltoallv(&shape, &outs, &ins), &bind);
+	bind.stream = oc_streams(in.bytes);
+	err = oc_serve_plan(oc, comm, err, err ? NULL : oc_coll_alltoallv(&shape, &outs, &ins),
+			    &bind);
 	if (!err)
 		err = oc_vbuffer_unpack(&in, comm);
 	if (!err)
 		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
 					rtype, comm);
-out:
 	oc_vbuffer_close(&out);
 	oc_vbuffer_close(&in);
 	return err;

@@ -6,7 +6,7 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_BCAST, root, bytes);
 	bool sends = oc->rank == root;
-	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_bind bind = {.stream = oc_streams(bytes)};
 	struct oc_buffer data;
 	int err, closed;
 
@@ -19,8 +19,7 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 		bind.recv = data.at;
 		bind.recv_bytes = bytes;
 	}
-	if (!err)
-		err = oc_serve(oc, comm, &shape, &bind);
+	err = oc_serve(oc, comm, err, &shape, &bind);
 	closed = oc_buffer_close(&data, !sends && !err, comm);
 	return err ? err : closed;
 }

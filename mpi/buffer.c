@@ -30,27 +30,38 @@ int oc_buffer_setup(void)
 
 size_t oc_type_bytes(MPI_Datatype type, size_t count)
 {
-	int size;
+	MPI_Count size;
 
-	if (pmpi()->Type_size(type, &size) || size <= 0)
+	if (pmpi()->Type_size_x(type, &size) || size <= 0)
 		return 0;
 	return (size_t)size * count;
 }
 
 bool oc_type_contiguous(MPI_Datatype type)
 {
-	int integers, addresses, types, combiner;
+	int integers, addresses, types, combiner, inner_combiner, count;
+	MPI_Datatype inner;
 	MPI_Aint lb, extent;
-	int size;
+	MPI_Count size;
+	bool dense;
 
-	/* A derived type may be dense yet out of order, so only predefined
-	 * ones count; MPI_DOUBLE_INT and its like have gaps. */
-	if (pmpi()->Type_get_envelope(type, &integers, &addresses, &types, &combiner) ||
-	    combiner != MPI_COMBINER_NAMED)
+	if (pmpi()->Type_get_envelope(type, &integers, &addresses, &types, &combiner))
 		return false;
-	if (pmpi()->Type_get_extent(type, &lb, &extent) || pmpi()->Type_size(type, &size))
+	/* Predefined types have gaps too: MPI_DOUBLE_INT and its like. */
+	if (combiner == MPI_COMBINER_NAMED)
+		return !pmpi()->Type_get_extent(type, &lb, &extent) &&
+		       !pmpi()->Type_size_x(type, &size) && lb == 0 && extent == size;
+	/* Of the derived ones a dense one may still be out of order. */
+	if ((combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) || integers > 1 ||
+	    addresses != 0 || types != 1)
 		return false;
-	return lb == 0 && extent == size;
+	if (pmpi()->Type_get_contents(type, integers, 0, 1, &count, NULL, &inner))
+		return false;
+	dense = oc_type_contiguous(inner);
+	if (!pmpi()->Type_get_envelope(inner, &integers, &addresses, &types, &inner_combiner) &&
+	    inner_combiner != MPI_COMBINER_NAMED)
+		pmpi()->Type_free(&inner);
+	return dense;
 }
 
 static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
@@ -77,6 +88,9 @@ int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool p
 	MPI_Aint lb, extent;
 	int err;
 
+	/* MPI_Pack cannot say more than INT_MAX bytes. */
+	if (size > INT_MAX)
+		return MPI_ERR_TYPE;
 	err = pmpi()->Type_get_extent(type, &lb, &extent);
 	for (size_t i = 0; i < count && !err; i += step) {
 		size_t n = count - i < step ? count - i : step;

@@ -67,67 +67,48 @@ void oc_comm_teardown(void)
 	pmpi()->Comm_free_keyval(&oc_adapter.keyval);
 }
 
-/* Node ranks of the communicator's members; false if one is elsewhere. */
-static bool members_on_node(MPI_Comm comm, int size, int *node_ranks)
+/* True if all members are processes of this node. */
+static bool members_on_node(MPI_Comm comm, int size)
 {
-	int *ranks = calloc(2 * (size_t)size, sizeof(*ranks));
+	int ranks[OC_MAX_RANKS], worlds[OC_MAX_RANKS];
 	MPI_Group group;
-	bool here = false;
+	bool here;
 
-	if (!ranks)
-		return false;
 	if (pmpi()->Comm_group(comm, &group))
-		goto out;
+		return false;
 	for (int i = 0; i < size; i++)
 		ranks[i] = i;
-	here = !pmpi()->Group_translate_ranks(group, size, ranks, oc_adapter.world_group,
-					      ranks + size);
-	for (int i = 0; i < size && here; i++) {
-		int world = ranks[size + i];
-
-		here = world >= 0 && world < oc_adapter.world_size &&
-		       oc_adapter.node_of_world[world] >= 0;
-		if (here)
-			node_ranks[i] = oc_adapter.node_of_world[world];
-	}
+	here = !pmpi()->Group_translate_ranks(group, size, ranks, oc_adapter.world_group, worlds);
+	for (int i = 0; i < size && here; i++)
+		here = worlds[i] >= 0 && worlds[i] < oc_adapter.world_size &&
+		       oc_adapter.node_of_world[worlds[i]] >= 0;
 	pmpi()->Group_free(&group);
-out:
-	free(ranks);
 	return here;
 }
 
-/* Collective: every member comes here at the same call. */
+/* Collective: every member comes here at the same call. After the exchange
+ * nothing can fail on one member alone. */
 static void create_group(MPI_Comm comm, struct oc_comm *oc)
 {
-	struct oc_group_card *cards = NULL;
-	int *node_ranks = NULL;
+	struct oc_group_card cards[OC_MAX_RANKS];
+	struct oc_group *group;
 
 	oc->tried = true;
-	if (oc->size < 2 || oc->size > OC_MAX_RANKS)
+	if (oc->size < 2 || oc->size > OC_MAX_RANKS || !members_on_node(comm, oc->size))
 		return;
-	node_ranks = calloc((size_t)oc->size, sizeof(*node_ranks));
-	cards = calloc((size_t)oc->size, sizeof(*cards));
-	if (!node_ranks || !cards) {
-		/* The peers wait in the exchange below. */
-		oc_comm_fail(comm, -ENOMEM);
-		goto out;
-	}
-	if (!members_on_node(comm, oc->size, node_ranks))
-		goto out;
-	oc_group_offer(oc_adapter.node, &cards[oc->rank]);
+	group = oc_group_offer(oc_adapter.node, (uint32_t)oc->size, &cards[oc->rank]);
 	if (pmpi()->Allgather(MPI_IN_PLACE, 0, oc_abi.byte, cards, (int)sizeof(*cards), oc_abi.byte,
 			      comm))
-		goto out;
-	if (oc_group_create(oc_adapter.node, cards, (uint32_t)oc->size, (uint32_t)oc->rank,
-			    &oc->group) == 0)
-		oc->group->progress = drive_progress;
-	else
+		cards[oc->rank].ep_index = -EIO;
+	if (oc_group_create(group, cards, (uint32_t)oc->rank)) {
 		oc_note("a communicator of %d ranks is left to the MPI: a member has no endpoint "
-			"or no shared heap",
+			"or "
+			"memory",
 			oc->size);
-out:
-	free(node_ranks);
-	free(cards);
+		return;
+	}
+	group->progress = drive_progress;
+	oc->group = group;
 }
 
 static struct oc_comm *lookup(MPI_Comm comm)

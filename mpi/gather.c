@@ -5,7 +5,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHER, root, bytes);
-	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_bind bind = {.stream = oc_streams(bytes)};
 	struct oc_buffer out = {0}, in = {0};
 	bool gathers = oc->rank == root;
 	int err = MPI_SUCCESS, closed;
@@ -34,8 +34,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
 	}
-	if (!err)
-		err = oc_serve(oc, comm, &shape, &bind);
+	err = oc_serve(oc, comm, err, &shape, &bind);
 	oc_buffer_close(&out, false, comm);
 	closed = oc_buffer_close(&in, !err, comm);
 	return err ? err : closed;
@@ -73,6 +72,7 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
 	struct oc_bind bind = {0};
+	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
 	int err;
 
@@ -83,22 +83,21 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 					     oc->rank, comm);
 	}
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
-	if (err)
+	if (err) {
+		err = oc_serve_plan(oc, comm, err, NULL, &bind);
 		goto out;
+	}
 	if (in.len[oc->rank])
 		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
-	if (!err) {
-		struct oc_blocks blocks = {.len = in.len, .off = in.off};
-
-		bind.recv = in.at;
-		bind.recv_bytes = in.bytes;
-		bind.send = out.at;
-		bind.send_bytes = out.bytes;
-		bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
-		bind.scratch_init = in.off;
-		bind.stream = oc_streams(oc, in.bytes);
-		err = oc_serve_plan(oc, comm, oc_coll_gatherv(&shape, &blocks), &bind);
-	}
+	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
+	bind.recv = in.at;
+	bind.recv_bytes = in.bytes;
+	bind.send = out.at;
+	bind.send_bytes = out.bytes;
+	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_init = in.off;
+	bind.stream = oc_streams(in.bytes);
+	err = oc_serve_plan(oc, comm, err, oc_coll_gatherv(&shape, &blocks), &bind);
 	oc_buffer_close(&out, false, comm);
 	if (!err)
 		err = oc_vbuffer_unpack(&in, comm);
@@ -114,7 +113,7 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 		      int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, 0);
-	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_bind bind = {.stream = oc_streams(bytes)};
 	uint64_t len[OC_MAX_RANKS];
 	struct oc_blocks blocks = {.len = len};
 	struct oc_buffer out;
@@ -124,8 +123,7 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
-	if (!err)
-		err = oc_serve_plan(oc, comm, oc_coll_gatherv(&shape, &blocks), &bind);
+	err = oc_serve_plan(oc, comm, err, oc_coll_gatherv(&shape, &blocks), &bind);
 	oc_buffer_close(&out, false, comm);
 	return err;
 }

@@ -6,7 +6,6 @@
  */
 #include "adapter.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +34,15 @@ static bool all_agree(MPI_Comm node_comm, bool mine)
 	return out;
 }
 
-/* A GPU's memory is not ours to touch, and nothing tells its pointers apart. */
-static bool uses_accelerator(void)
+/* Only an MPI that takes pointers to a GPU's memory is ever given them, and
+ * nothing would tell us which ones they are. */
+static bool takes_device_pointers(void)
 {
-	return dlsym(RTLD_DEFAULT, "cuInit") || dlsym(RTLD_DEFAULT, "hipInit") ||
-	       dlsym(RTLD_DEFAULT, "zeInit");
+	int (*cuda)(void) = oc_pmpi_symbol("MPIX_Query_cuda_support");
+	int (*rocm)(void) = oc_pmpi_symbol("MPIX_Query_rocm_support");
+
+	return (cuda && cuda() && !access("/dev/nvidiactl", F_OK)) ||
+	       (rocm && rocm() && !access("/dev/kfd", F_OK));
 }
 
 static const char *unwilling(void)
@@ -48,8 +51,8 @@ static const char *unwilling(void)
 		return "ONECOPY=off";
 	if (!(oc_env()->mech & (OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED)))
 		return "ONECOPY_MECH names no mechanism";
-	if (uses_accelerator())
-		return "the program uses an accelerator's run-time library";
+	if (takes_device_pointers())
+		return "this MPI takes pointers to GPU memory, and there is a GPU";
 	if (oc_buffer_setup())
 		return "this MPI packs data in a form of its own";
 	if (oc_heap_init())

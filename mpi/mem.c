@@ -7,6 +7,7 @@
 
 #include "env.h"
 #include "heap.h"
+#include "../preload/malloc.h"
 
 OC_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
@@ -14,8 +15,15 @@ OC_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 
 	if (oc_adapter.active && size > 0 && !oc_env()->heap_off)
 		p = oc_heap_memalign(4096, (size_t)size);
-	if (!p)
-		return pmpi()->Alloc_mem(size, info, baseptr);
+	if (!p) {
+		int err;
+
+		/* So that what is in the heap is ours to free, and the rest not. */
+		oc_malloc_bypass++;
+		err = pmpi()->Alloc_mem(size, info, baseptr);
+		oc_malloc_bypass--;
+		return err;
+	}
 	memcpy(baseptr, &p, sizeof(p));
 	return MPI_SUCCESS;
 }

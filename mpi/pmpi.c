@@ -40,11 +40,11 @@ static const struct {
 	{"PMPI_Barrier", offsetof(struct oc_pmpi, Barrier)},
 	{"PMPI_Alloc_mem", offsetof(struct oc_pmpi, Alloc_mem)},
 	{"PMPI_Free_mem", offsetof(struct oc_pmpi, Free_mem)},
-	{"PMPI_Type_size", offsetof(struct oc_pmpi, Type_size)},
 	{"PMPI_Type_size_x", offsetof(struct oc_pmpi, Type_size_x)},
 	{"PMPI_Type_get_extent", offsetof(struct oc_pmpi, Type_get_extent)},
-	{"PMPI_Type_get_true_extent", offsetof(struct oc_pmpi, Type_get_true_extent)},
 	{"PMPI_Type_get_envelope", offsetof(struct oc_pmpi, Type_get_envelope)},
+	{"PMPI_Type_get_contents", offsetof(struct oc_pmpi, Type_get_contents)},
+	{"PMPI_Type_free", offsetof(struct oc_pmpi, Type_free)},
 	{"PMPI_Pack", offsetof(struct oc_pmpi, Pack)},
 	{"PMPI_Unpack", offsetof(struct oc_pmpi, Unpack)},
 	{"PMPI_Comm_size", offsetof(struct oc_pmpi, Comm_size)},
@@ -61,7 +61,6 @@ static const struct {
 	{"PMPI_Comm_delete_attr", offsetof(struct oc_pmpi, Comm_delete_attr)},
 	{"PMPI_Comm_call_errhandler", offsetof(struct oc_pmpi, Comm_call_errhandler)},
 	{"PMPI_Group_translate_ranks", offsetof(struct oc_pmpi, Group_translate_ranks)},
-	{"PMPI_Group_size", offsetof(struct oc_pmpi, Group_size)},
 	{"PMPI_Group_free", offsetof(struct oc_pmpi, Group_free)},
 	{"PMPI_Iprobe", offsetof(struct oc_pmpi, Iprobe)},
 };
@@ -87,15 +86,6 @@ static void *find_library(void)
 		handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
 	free(name);
 	return handle;
-}
-
-int oc_pmpi_present(void)
-{
-	void *handle = find_library();
-
-	if (handle)
-		dlclose(handle);
-	return handle != NULL;
 }
 
 void *oc_pmpi_symbol(const char *name)

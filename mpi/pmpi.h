@@ -37,11 +37,11 @@ struct oc_pmpi {
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
 	/* not interposed, used by the adapter */
-	int (*Type_size)(MPI_Datatype, int *);
 	int (*Type_size_x)(MPI_Datatype, MPI_Count *);
 	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
-	int (*Type_get_true_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
 	int (*Type_get_envelope)(MPI_Datatype, int *, int *, int *, int *);
+	int (*Type_get_contents)(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
+	int (*Type_free)(MPI_Datatype *);
 	int (*Pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
 	int (*Unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
 	int (*Comm_size)(MPI_Comm, int *);
@@ -59,7 +59,6 @@ struct oc_pmpi {
 	int (*Comm_delete_attr)(MPI_Comm, int);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
-	int (*Group_size)(MPI_Group, int *);
 	int (*Group_free)(MPI_Group *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
 };
@@ -70,9 +69,6 @@ extern int oc_pmpi_resolved;
 /* Finds the MPI library and fills the table; prints a line and aborts when the
  * process calls MPI without having one. Idempotent, any thread. */
 const struct oc_pmpi *oc_pmpi_resolve(void);
-
-/* Nonzero if the process has the MPI library loaded by now. */
-int oc_pmpi_present(void);
 
 /* Address of a symbol of the MPI library as the program sees it, or NULL. */
 void *oc_pmpi_symbol(const char *name);

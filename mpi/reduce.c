@@ -14,21 +14,6 @@ static bool calc_of(struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
 	return bind->op && bind->type && oc_calc_supported(bind->op, bind->type);
 }
 
-/* Bytes of the longest slice: what a rank folds into scratch. */
-static size_t longest_slice(const struct oc_shape *shape)
-{
-	uint64_t longest = 0;
-
-	for (uint32_t r = 0; r < shape->size; r++) {
-		uint64_t len = oc_coll_slice(shape, shape->bytes, r + 1) -
-			       oc_coll_slice(shape, shape->bytes, r);
-
-		if (len > longest)
-			longest = len;
-	}
-	return longest;
-}
-
 static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, const void *send,
 		 void *recv, int count, int root, MPI_Comm comm)
 {
@@ -43,9 +28,9 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 		bind->recv = recv;
 		bind->recv_bytes = bytes;
 	}
-	bind->scratch_bytes = longest_slice(&shape);
-	bind->stream = oc_streams(oc, bytes);
-	return oc_serve(oc, comm, &shape, bind);
+	bind->scratch_bytes = oc_coll_slice_max(&shape, bytes);
+	bind->stream = oc_streams(bytes);
+	return oc_serve(oc, comm, MPI_SUCCESS, &shape, bind);
 }
 
 OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
@@ -93,7 +78,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	int err;
 
 	if (!len)
-		return oc_comm_fail(comm, -ENOMEM);
+		return oc_serve_plan(oc, comm, MPI_ERR_NO_MEM, NULL, bind);
 	for (size_t r = 0; r < n; r++) {
 		len[r] = (uint64_t)counts[r] * elem;
 		len[n + r] = total;
@@ -106,8 +91,8 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	bind->recv = recv;
 	bind->recv_bytes = len[oc->rank];
 	bind->scratch_bytes = shape.in_place ? len[oc->rank] : 0;
-	bind->stream = oc_streams(oc, len[oc->rank]);
-	err = oc_serve_plan(oc, comm, oc_coll_reduce_scatter(&shape, &blocks), bind);
+	bind->stream = oc_streams(len[oc->rank]);
+	err = oc_serve_plan(oc, comm, MPI_SUCCESS, oc_coll_reduce_scatter(&shape, &blocks), bind);
 	free(len);
 	return err;
 }
@@ -118,10 +103,11 @@ OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
 	uint64_t total = 0;
-	int size = 0;
+	int size = 0, inter = 1;
 
 	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !type ||
-	    type == oc_abi.type_null || pmpi()->Comm_size(comm, &size))
+	    type == oc_abi.type_null || pmpi()->Comm_test_inter(comm, &inter) || inter ||
+	    pmpi()->Comm_size(comm, &size))
 		goto pass;
 	for (int r = 0; r < size; r++) {
 		if (counts[r] < 0)
@@ -156,7 +142,7 @@ OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, 
 	}
 	counts = calloc((size_t)oc->size, sizeof(*counts));
 	if (!counts)
-		return oc_comm_fail(comm, -ENOMEM);
+		return oc_serve_plan(oc, comm, MPI_ERR_NO_MEM, NULL, &bind);
 	for (int r = 0; r < oc->size; r++)
 		counts[r] = count;
 	err = serve_scatter(oc, &bind, send, recv, counts, comm);

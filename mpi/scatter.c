@@ -5,7 +5,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTER, root, bytes);
-	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_bind bind = {.stream = oc_streams(bytes)};
 	struct oc_buffer out = {0}, in = {0};
 	int err = MPI_SUCCESS, closed;
 
@@ -20,8 +20,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
 	}
-	if (!err)
-		err = oc_serve(oc, comm, &shape, &bind);
+	err = oc_serve(oc, comm, err, &shape, &bind);
 	oc_buffer_close(&out, false, comm);
 	closed = oc_buffer_close(&in, !err, comm);
 	return err ? err : closed;
@@ -58,6 +57,7 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 	struct oc_buffer in = {0};
 	struct oc_vbuffer out;
 	struct oc_bind bind = {0};
+	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
 	int err, closed;
 
@@ -68,23 +68,22 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 					      oc->rank, comm);
 	}
 	err = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
-	if (err)
+	if (err) {
+		err = oc_serve_plan(oc, comm, err, NULL, &bind);
 		goto out;
+	}
 	err = oc_vbuffer_pack(&out, comm);
 	if (!err && out.len[oc->rank])
 		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
-	if (!err) {
-		struct oc_blocks blocks = {.len = out.len, .off = out.off};
-
-		bind.send = out.at;
-		bind.send_bytes = out.bytes;
-		bind.recv = in.at;
-		bind.recv_bytes = in.bytes;
-		bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
-		bind.scratch_init = out.off;
-		bind.stream = oc_streams(oc, out.bytes);
-		err = oc_serve_plan(oc, comm, oc_coll_scatterv(&shape, &blocks), &bind);
-	}
+	blocks = (struct oc_blocks){.len = out.len, .off = out.off};
+	bind.send = out.at;
+	bind.send_bytes = out.bytes;
+	bind.recv = in.at;
+	bind.recv_bytes = in.bytes;
+	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_init = out.off;
+	bind.stream = oc_streams(out.bytes);
+	err = oc_serve_plan(oc, comm, err, oc_coll_scatterv(&shape, &blocks), &bind);
 	closed = oc_buffer_close(&in, !err, comm);
 	err = err ? err : closed;
 	if (!err)
@@ -99,7 +98,7 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 		      MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, 0);
-	struct oc_bind bind = {.stream = oc_streams(oc, bytes)};
+	struct oc_bind bind = {.stream = oc_streams(bytes)};
 	uint64_t len[OC_MAX_RANKS];
 	struct oc_blocks blocks = {.len = len};
 	struct oc_buffer in;
@@ -109,8 +108,7 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	if (!err)
-		err = oc_serve_plan(oc, comm, oc_coll_scatterv(&shape, &blocks), &bind);
+	err = oc_serve_plan(oc, comm, err, oc_coll_scatterv(&shape, &blocks), &bind);
 	closed = oc_buffer_close(&in, !err, comm);
 	return err ? err : closed;
 }

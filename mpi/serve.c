@@ -28,7 +28,7 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 	return shape;
 }
 
-bool oc_streams(const struct oc_comm *oc, size_t bytes)
+bool oc_streams(size_t bytes)
 {
 	return bytes >= oc_adapter.agreed.stream;
 }
@@ -101,13 +101,16 @@ static bool reads_by_cma(const struct oc_shape *shape)
 	}
 }
 
-static int run(struct oc_comm *oc, MPI_Comm comm, const struct oc_plan *plan, struct oc_bind *bind)
+static int run(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_plan *plan,
+	       struct oc_bind *bind)
 {
 	struct oc_counter *counter;
 	int err;
 
-	if (!plan || plan->failed)
+	if (prepared || !plan || plan->failed) {
+		oc_exec_decline(oc->group);
 		return oc_comm_fail(comm, -ENOMEM);
+	}
 	counter = &oc_counters[plan->shape.coll];
 	bind->cma = reads_by_cma(&plan->shape);
 	err = oc_exec_inline(oc->group, plan, bind);
@@ -118,14 +121,16 @@ static int run(struct oc_comm *oc, MPI_Comm comm, const struct oc_plan *plan, st
 	return MPI_SUCCESS;
 }
 
-int oc_serve(struct oc_comm *oc, MPI_Comm comm, struct oc_shape *shape, struct oc_bind *bind)
+int oc_serve(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_shape *shape,
+	     struct oc_bind *bind)
 {
-	return run(oc, comm, cached_plan(oc->group, shape), bind);
+	return run(oc, comm, prepared, cached_plan(oc->group, shape), bind);
 }
 
-int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, struct oc_plan *plan, struct oc_bind *bind)
+int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, int prepared, struct oc_plan *plan,
+		  struct oc_bind *bind)
 {
-	int err = run(oc, comm, plan, bind);
+	int err = run(oc, comm, prepared, plan, bind);
 
 	oc_plan_destroy(plan);
 	return err;
