@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,6 @@
 #define STACK_BYTES (128u << 10)
 #define SLEEP_NS    10000000L
 #define IDLE_NS	    3600000000000L
-#define YIELDS	    16
 
 struct oc_stage_service {
 	pthread_t thread;
@@ -44,13 +42,15 @@ static void sleep_on(struct oc_stage_word *word, uint32_t seen, long ns)
 
 void oc_stage_wait(const struct oc_node *node, struct oc_stage_word *word, uint32_t seen)
 {
-	for (uint32_t turn = 0; turn < node->spin + YIELDS; turn++) {
+	/* The ranks' own threads mostly poll. Unless the service threads have
+	 * CPUs besides, whoever waits here keeps one from the thread that it
+	 * waits for: polling or yielding made copies several times slower. */
+	uint32_t spin = node->ncpus >= 2 * node->nranks ? node->spin : 0;
+
+	for (uint32_t turn = 0; turn < spin; turn++) {
 		if (atomic_load_explicit(&word->value, memory_order_acquire) != seen)
 			return;
-		if (turn < node->spin)
-			oc_cpu_relax();
-		else
-			sched_yield();
+		oc_cpu_relax();
 	}
 	sleep_on(word, seen, SLEEP_NS);
 }

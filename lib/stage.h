@@ -21,7 +21,7 @@
 #include "area.h"
 #include "node.h"
 
-#define OC_STAGE_CHUNK	(32u << 10) /* two of them stay in a first-level cache */
+#define OC_STAGE_CHUNK	(64u << 10) /* all of them stay in a second-level cache */
 #define OC_STAGE_CHUNKS 8
 #define OC_STAGE_MAX	(128 * OC_STAGE_CHUNK) /* of one request: then it is the next one's turn */
 #define OC_STAGE_FAILED 0xffu		       /* a count: status says why */
