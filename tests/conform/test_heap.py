@@ -11,7 +11,11 @@ from job import Finished
 Preloaded = Callable[..., Finished]
 
 
-@pytest.mark.parametrize("case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused"])
+FORKS = ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "untouched"]
+FORKS += ["closing", "orphan", "stopped", "killed", "early", "crowd", "starved"]
+
+
+@pytest.mark.parametrize("case", FORKS)
 def test_fork(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_cases", case)
 
