@@ -37,6 +37,8 @@
  * keeps the file alive, so the parent's freed memory is not returned as long as
  * peers or children have it. Where another thread makes a process by a bare
  * clone(2) that never calls exec, at the same moment, fork() waits for that one.
+ * In its first millisecond a child has two threads as far as the kernel knows,
+ * so it can not enter a user namespace then.
  */
 #include "heap_fork.h"
 
@@ -44,6 +46,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -66,10 +69,13 @@
 #define STOPPED_MS 20
 
 /* Held by the forking thread from prepare to parent or child: two threads that
- * fork at once take turns, and no child inherits another's pipe. */
+ * fork at once take turns, and no child inherits another's pipe. Signals wait
+ * meanwhile, as their handlers may fork; but for the terminal's stop, which
+ * should stop the parent with the child. */
 static struct {
 	pthread_mutex_t lock;
-	bool live; /* anything to copy */
+	sigset_t mask; /* as it was */
+	bool live;     /* anything to copy */
 	int turn[2];
 	size_t gap;
 	size_t bytes;
@@ -86,16 +92,22 @@ static void touch(const struct oc_heap_piece *piece)
 		__atomic_fetch_or(piece->at + i, 0, __ATOMIC_RELAXED);
 }
 
+static bool can_populate(void)
+{
+	return !madvise(state.copy.base, 0, MADV_POPULATE_WRITE);
+}
+
 static void settle(void)
 {
 	struct oc_heap_copy *copy = &state.copy;
+	bool populate = can_populate();
 
-	for (size_t i = 0; i < copy->count; i++) {
-		const struct oc_heap_piece *piece = &copy->pieces[i];
-
-		if (madvise(piece->at, piece->bytes, MADV_POPULATE_WRITE) && errno == EINVAL)
-			touch(piece);
-	}
+	/* What the program has made read-only since must not be touched. */
+	for (size_t i = 0; i < copy->count; i++)
+		if (populate)
+			madvise(copy->pieces[i].at, copy->pieces[i].bytes, MADV_POPULATE_WRITE);
+		else
+			touch(&copy->pieces[i]);
 	madvise(copy->base, copy->size, MADV_DOFORK);
 	atomic_store(&copy->settled, true);
 }
@@ -109,8 +121,13 @@ static bool found_live(char *run, size_t bytes, void *arg)
 static void prepare(void)
 {
 	int saved = errno;
+	sigset_t all, mask;
 
+	sigfillset(&all);
+	sigdelset(&all, SIGTSTP);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	pthread_mutex_lock(&state.lock);
+	state.mask = mask;
 	state.turn[0] = state.turn[1] = -1;
 	state.live = false;
 	if (is_copy && !atomic_load(&state.copy.settled))
@@ -120,6 +137,14 @@ static void prepare(void)
 	if (state.live && pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
 		oc_note("no descriptors to hand the shared heap to a forked child");
 	errno = saved;
+}
+
+static void leave(void)
+{
+	sigset_t mask = state.mask;
+
+	pthread_mutex_unlock(&state.lock);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 /* Our wait is no cancellation point, fork() being none. */
@@ -143,15 +168,19 @@ static bool child_is_stopped(pid_t *pid)
 /* Until the child has its own pages or needs none; at once if fork() failed. */
 static void wait_turn(void)
 {
-	struct timespec limit = {.tv_nsec = STOPPED_MS * 1000000L};
 	struct pollfd turn = {.fd = state.turn[0]}; /* POLLHUP alone */
+	int stops = 0;
 	pid_t pid = 0;
 
-	while (!(turn.revents & (POLLHUP | POLLERR | POLLNVAL))) {
-		struct timespec left = limit;
+	/* One stop is no proof: both may be about to be continued. */
+	while (stops < 2) {
+		struct timespec limit = {.tv_nsec = STOPPED_MS * 1000000L};
+		long n = syscall(SYS_ppoll, &turn, 1, &limit, NULL, 0);
 
-		if (!syscall(SYS_ppoll, &turn, 1, &left, NULL, 0) && child_is_stopped(&pid))
+		if (n > 0 || (n < 0 && errno != EINTR))
 			return;
+		if (!n)
+			stops = child_is_stopped(&pid) ? stops + 1 : 0;
 	}
 }
 
@@ -164,7 +193,7 @@ static void parent(void)
 		wait_turn();
 		shut(state.turn[0]);
 	}
-	pthread_mutex_unlock(&state.lock);
+	leave();
 	errno = saved;
 }
 
@@ -246,9 +275,8 @@ static void settle_later(void)
 	struct oc_heap_copy *copy = &state.copy;
 	pid_t self = getpid();
 
-	/* Without this call there is nothing the helper could do as safely. */
-	if (madvise(copy->base, 0, MADV_POPULATE_WRITE) ||
-	    madvise(copy->base, copy->size, MADV_DONTFORK) ||
+	/* Touching is safe now, not when the program is running. */
+	if (!can_populate() || madvise(copy->base, copy->size, MADV_DONTFORK) ||
 	    write(copy->turn, &self, sizeof(self)) != sizeof(self) || oc_heap_helper_start(copy))
 		settle();
 }
@@ -300,7 +328,7 @@ static void child(void)
 		shut(state.turn[0]);
 		shut(state.turn[1]);
 	}
-	pthread_mutex_unlock(&state.lock);
+	leave();
 	errno = saved;
 }
 
