@@ -11,13 +11,17 @@ from job import Finished
 Preloaded = Callable[..., Finished]
 
 
-FORKS = ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "untouched"]
-FORKS += ["closing", "orphan", "stopped", "killed", "early", "crowd", "starved"]
-
-
-@pytest.mark.parametrize("case", FORKS)
+@pytest.mark.parametrize("case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused"])
 def test_fork(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_cases", case)
+
+
+LATE = ["untouched", "closing", "orphan", "stopped", "killed", "early", "crowd", "starved", "handler"]
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_fork_late(preloaded: Preloaded, case: str) -> None:
+    preloaded("fork_late", case)
 
 
 @pytest.mark.parametrize("case", ["pool", "queue", "shells", "generations"])

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* fork_late NAME: what children do before their copy of the heap is made; exits 0 when it holds. */
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "fork_blocks.h"
+
+/* Blocks until somebody writes or nobody can. */
+static void await(int fd)
+{
+	char byte;
+
+	CHECK(read(fd, &byte, 1) >= 0);
+}
+
+/* What had no page at the fork is zeros for good, whatever the parent puts there. */
+static void untouched(void)
+{
+	char *zeros = calloc(1, 64 * MIB);
+	int go[2];
+	pid_t pid;
+
+	CHECK(probe_holds(&arena, zeros) && !pipe(go));
+	zeros[0] = 1;
+	pid = fork();
+	if (!pid) {
+		await(go[0]);
+		for (size_t i = 1; i < 64 * MIB; i++)
+			CHECK(!zeros[i]);
+		exit(0);
+	}
+	memset(zeros, 2, 64 * MIB);
+	CHECK(write(go[1], "g", 1) == 1);
+	CHECK(status_of(pid) == 0);
+}
+
+/* A child that closes all it can is waited for like any other. */
+static void closing(void)
+{
+	pid_t pid;
+
+	make_blocks(7);
+	for (int i = 0; i < 20; i++) {
+		pid = fork();
+		if (!pid) {
+			for (int fd = 0; fd < 1024; fd++)
+				close(fd);
+			for (int pass = 0; pass < 3; pass++)
+				check_blocks(7);
+			_exit(0);
+		}
+		refill_blocks(8);
+		CHECK(status_of(pid) == 0);
+		refill_blocks(7);
+	}
+}
+
+/* The child forks at once and is gone; only the grandchild lives to look. */
+static void orphan(void)
+{
+	int go[2], verdict[2];
+	char byte = 0;
+	pid_t pid;
+
+	make_blocks(1);
+	CHECK(!pipe(go) && !pipe(verdict));
+	pid = fork();
+	if (!pid) {
+		if (!fork()) {
+			await(go[0]);
+			check_blocks(1);
+			CHECK(write(verdict[1], "k", 1) == 1);
+		}
+		_exit(0);
+	}
+	refill_blocks(2);
+	CHECK(status_of(pid) == 0);
+	close(verdict[1]);
+	CHECK(write(go[1], "g", 1) == 1);
+	CHECK(read(verdict[0], &byte, 1) == 1 && byte == 'k');
+}
+
+/* A child that stops itself, as tracers' children do, holds nobody up. */
+static void stopped(void)
+{
+	int status;
+	pid_t pid;
+
+	make_blocks(1);
+	pid = fork();
+	if (!pid) {
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	refill_blocks(2);
+	CHECK(!kill(pid, SIGCONT));
+	CHECK(status_of(pid) == 0);
+	check_blocks(2);
+}
+
+static void fork_again(int signal)
+{
+	int saved = errno;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	errno = saved;
+}
+
+/* A handler that forks, for a signal that comes while fork() waits. */
+static void handler(void)
+{
+	struct sigaction again = {.sa_handler = fork_again, .sa_flags = SA_RESETHAND};
+
+	make_blocks(1);
+	for (int i = 0; i < 20; i++) {
+		pid_t pid;
+
+		CHECK(!sigaction(SIGUSR1, &again, NULL));
+		pid = fork();
+		if (!pid)
+			_exit(kill(getppid(), SIGUSR1));
+		CHECK(status_of(pid) == 0);
+	}
+	check_blocks(1);
+}
+
+/* Nor does one that is killed, wherever it was. */
+static void killed(void)
+{
+	char *p = malloc(16 * MIB);
+
+	fill(p, 16 * MIB, 1);
+	for (unsigned int i = 0; i < 50; i++) {
+		pid_t self = getpid(), pid = fork();
+		int status;
+
+		if (!pid) {
+			usleep(i * 100);
+			kill(getpid(), SIGKILL);
+		}
+		CHECK(pid > 0 && self == getpid());
+		status = status_of(pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+	CHECK(holds(p, 16 * MIB, 1));
+}
+
+/* Children that exec or exit at once copy nothing; one that lives copies all. */
+static void early(void)
+{
+	long pages = 64 * MIB / 4096, least = pages;
+	char *p = malloc(64 * MIB);
+	struct rusage use;
+	pid_t pid;
+
+	fill(p, 64 * MIB, 1);
+	/* A busy machine may hold some of them up. */
+	for (int i = 0; i < 40; i++) {
+		pid = fork();
+		if (!pid) {
+			if (i % 2)
+				execl("/bin/true", "true", NULL);
+			_exit(i % 2);
+		}
+		CHECK(wait4(pid, NULL, 0, &use) == pid);
+		if (use.ru_minflt < least)
+			least = use.ru_minflt;
+	}
+	printf("%ld faults\n", least);
+	CHECK(least < pages / 8);
+	pid = fork();
+	if (!pid) {
+		while (probe_status("RssAnon:") < 64 * 1024)
+			usleep(1000);
+		_exit(!holds(p, 64 * MIB, 1));
+	}
+	fill(p, 64 * MIB, 2);
+	CHECK(status_of(pid) == 0);
+}
+
+/* Many at once, each with a child of its own. */
+static void crowd(void)
+{
+	enum { CHILDREN = 100 };
+	pid_t pids[CHILDREN];
+	char *p = malloc(1 * MIB);
+
+	for (uint64_t i = 0; i < CHILDREN; i++) {
+		fill(p, 1 * MIB, i);
+		pids[i] = fork();
+		CHECK(pids[i] >= 0);
+		if (!pids[i]) {
+			pid_t pid = fork();
+
+			if (!pid)
+				_exit(!holds(p, 1 * MIB, i));
+			fill(p, 1 * MIB, ~i);
+			_exit(status_of(pid) || !holds(p, 1 * MIB, ~i));
+		}
+	}
+	for (int i = 0; i < CHILDREN; i++)
+		CHECK(status_of(pids[i]) == 0);
+}
+
+/* Without a descriptor to spare a child has no heap, and the parent all of it. */
+static void starved(void)
+{
+	char *p = malloc(16 * MIB);
+	struct rlimit limit = {0, 0};
+	pid_t pid;
+
+	fill(p, 16 * MIB, 1);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	pid = fork();
+	if (!pid) {
+		free(hide(malloc(64 * KIB)));
+		_exit(0);
+	}
+	CHECK(status_of(pid) == 0);
+	CHECK(holds(p, 16 * MIB, 1));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{"untouched", untouched}, {"closing", closing}, {"orphan", orphan},
+		{"stopped", stopped},	  {"killed", killed},	{"early", early},
+		{"crowd", crowd},	  {"starved", starved}, {"handler", handler},
+	};
+
+	CHECK(argc == 2);
+	arena = probe_arena();
+	CHECK(arena.base);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(cases[i].name, argv[1])) {
+			cases[i].run();
+			return 0;
+		}
+	return 2;
+}
