@@ -6,6 +6,7 @@
  */
 #include "adapter.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,40 @@ static void leave(void)
 	oc_adapter.node_of_world = NULL;
 }
 
+/*
+ * Programs a rank executes are no ranks: let them start without this library.
+ * Takes our own entry out of LD_PRELOAD and leaves the others.
+ */
+static void spare_children(void)
+{
+	const char *list = getenv("LD_PRELOAD");
+	Dl_info self;
+	char *rest, *to;
+
+	if (!list || !dladdr(&oc_adapter, &self))
+		return;
+	rest = to = malloc(strlen(list) + 1);
+	if (!rest)
+		return;
+	while (*list) {
+		size_t len = strcspn(list, " :");
+
+		if (len && (strlen(self.dli_fname) != len || strncmp(list, self.dli_fname, len))) {
+			if (to != rest)
+				*to++ = ':';
+			memcpy(to, list, len);
+			to += len;
+		}
+		list += len + (list[len] != '\0');
+	}
+	*to = '\0';
+	if (*rest)
+		setenv("LD_PRELOAD", rest, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	free(rest);
+}
+
 static void start(void)
 {
 	const char *why;
@@ -168,6 +203,13 @@ out:
 	pmpi()->Comm_free(&node_comm);
 }
 
+static void initialised(void)
+{
+	oc_malloc_activate();
+	spare_children();
+	start();
+}
+
 OC_EXPORT int MPI_Init(int *argc, char ***argv)
 {
 	int err;
@@ -175,10 +217,8 @@ OC_EXPORT int MPI_Init(int *argc, char ***argv)
 	oc_malloc_bypass++;
 	err = pmpi()->Init(argc, argv);
 	oc_malloc_bypass--;
-	if (!err) {
-		oc_malloc_activate();
-		start();
-	}
+	if (!err)
+		initialised();
 	return err;
 }
 
@@ -189,10 +229,8 @@ OC_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 	oc_malloc_bypass++;
 	err = pmpi()->Init_thread(argc, argv, required, provided);
 	oc_malloc_bypass--;
-	if (!err) {
-		oc_malloc_activate();
-		start();
-	}
+	if (!err)
+		initialised();
 	return err;
 }
 
