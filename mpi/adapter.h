@@ -25,7 +25,8 @@
 #include "group.h"
 #include "pmpi.h"
 
-/* Exported under both names: tools and Fortran bindings call PMPI_x. */
+/* Fortran bindings and tools call PMPI_x, where the work is done; MPI_x goes
+ * through a tool linked below us first, if there is one. */
 #define OC_EXPORT __attribute__((visibility("default")))
 
 /* What every rank of the node agreed on at MPI_Init. */

@@ -35,8 +35,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return err ? err : closed;
 }
 
-OC_EXPORT int MPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
-			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
+OC_EXPORT int PMPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
+			     int rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_comm *oc;
 	size_t bytes;
@@ -92,9 +92,9 @@ out:
 	return err;
 }
 
-OC_EXPORT int MPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
-			     const int counts[], const int displs[], MPI_Datatype rtype,
-			     MPI_Comm comm)
+OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+			      const int counts[], const int displs[], MPI_Datatype rtype,
+			      MPI_Comm comm)
 {
 	struct oc_comm *oc;
 	uint64_t total = 0;
@@ -121,9 +121,20 @@ pass:
 	return pmpi()->Allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
 }
 
-OC_EXPORT int PMPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
-			     int rcount, MPI_Datatype rtype, MPI_Comm comm)
-	__attribute__((alias("MPI_Allgather")));
-OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
-			      const int counts[], const int displs[], MPI_Datatype rtype,
-			      MPI_Comm comm) __attribute__((alias("MPI_Allgatherv")));
+OC_EXPORT int MPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
+			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Allgather
+		       ? oc_tool()->Allgather(send, scount, stype, recv, rcount, rtype, comm)
+		       : PMPI_Allgather(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT int MPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+			     const int counts[], const int displs[], MPI_Datatype rtype,
+			     MPI_Comm comm)
+{
+	return oc_tool()->Allgatherv
+		       ? oc_tool()->Allgatherv(send, scount, stype, recv, counts, displs, rtype,
+					       comm)
+		       : PMPI_Allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
+}

@@ -27,8 +27,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return err ? err : closed;
 }
 
-OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			   MPI_Datatype rtype, MPI_Comm comm)
+OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
+			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_comm *oc;
 	size_t bytes;
@@ -87,9 +87,9 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	return err;
 }
 
-OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
-			    MPI_Datatype stype, void *recv, const int rcounts[],
-			    const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
+			     MPI_Datatype stype, void *recv, const int rcounts[],
+			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_comm *oc = send == MPI_IN_PLACE ? NULL : oc_comm_get(comm, OC_CREDIT_CALL);
 
@@ -101,10 +101,20 @@ OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdi
 				 comm);
 }
 
-OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
-			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
-	__attribute__((alias("MPI_Alltoall")));
-OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
-			     MPI_Datatype stype, void *recv, const int rcounts[],
-			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
-	__attribute__((alias("MPI_Alltoallv")));
+OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			   MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Alltoall
+		       ? oc_tool()->Alltoall(send, scount, stype, recv, rcount, rtype, comm)
+		       : PMPI_Alltoall(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
+			    MPI_Datatype stype, void *recv, const int rcounts[],
+			    const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Alltoallv ? oc_tool()->Alltoallv(send, scounts, sdispls, stype, recv,
+							   rcounts, rdispls, rtype, comm)
+				    : PMPI_Alltoallv(send, scounts, sdispls, stype, recv, rcounts,
+						     rdispls, rtype, comm);
+}

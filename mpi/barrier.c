@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "adapter.h"
 
-OC_EXPORT int MPI_Barrier(MPI_Comm comm)
+OC_EXPORT int PMPI_Barrier(MPI_Comm comm)
 {
 	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
 	struct oc_bind bind = {0};
@@ -15,4 +15,7 @@ OC_EXPORT int MPI_Barrier(MPI_Comm comm)
 	return pmpi()->Barrier(comm);
 }
 
-OC_EXPORT int PMPI_Barrier(MPI_Comm comm) __attribute__((alias("MPI_Barrier")));
+OC_EXPORT int MPI_Barrier(MPI_Comm comm)
+{
+	return oc_tool()->Barrier ? oc_tool()->Barrier(comm) : PMPI_Barrier(comm);
+}

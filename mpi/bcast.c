@@ -24,7 +24,7 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 	return err ? err : closed;
 }
 
-OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	struct oc_comm *oc;
 	size_t bytes;
@@ -38,5 +38,8 @@ OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MP
 	return pmpi()->Bcast(buffer, count, type, root, comm);
 }
 
-OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-	__attribute__((alias("MPI_Bcast")));
+OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	return oc_tool()->Bcast ? oc_tool()->Bcast(buffer, count, type, root, comm)
+				: PMPI_Bcast(buffer, count, type, root, comm);
+}

@@ -40,8 +40,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return err ? err : closed;
 }
 
-OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			 MPI_Datatype rtype, int root, MPI_Comm comm)
+OC_EXPORT int PMPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			  MPI_Datatype rtype, int root, MPI_Comm comm)
 {
 	struct oc_comm *oc;
 	size_t bytes;
@@ -128,9 +128,9 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	return err;
 }
 
-OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
-			  const int counts[], const int displs[], MPI_Datatype rtype, int root,
-			  MPI_Comm comm)
+OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+			   const int counts[], const int displs[], MPI_Datatype rtype, int root,
+			   MPI_Comm comm)
 {
 	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
 	size_t bytes;
@@ -153,9 +153,20 @@ OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void
 		   : pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
 }
 
-OC_EXPORT int PMPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			  MPI_Datatype rtype, int root, MPI_Comm comm)
-	__attribute__((alias("MPI_Gather")));
-OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
-			   const int counts[], const int displs[], MPI_Datatype rtype, int root,
-			   MPI_Comm comm) __attribute__((alias("MPI_Gatherv")));
+OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			 MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return oc_tool()->Gather
+		       ? oc_tool()->Gather(send, scount, stype, recv, rcount, rtype, root, comm)
+		       : PMPI_Gather(send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
+OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+			  const int counts[], const int displs[], MPI_Datatype rtype, int root,
+			  MPI_Comm comm)
+{
+	return oc_tool()->Gatherv
+		       ? oc_tool()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root,
+					    comm)
+		       : PMPI_Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+}

@@ -210,7 +210,7 @@ static void initialised(void)
 	start();
 }
 
-OC_EXPORT int MPI_Init(int *argc, char ***argv)
+OC_EXPORT int PMPI_Init(int *argc, char ***argv)
 {
 	int err;
 
@@ -222,7 +222,7 @@ OC_EXPORT int MPI_Init(int *argc, char ***argv)
 	return err;
 }
 
-OC_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	int err;
 
@@ -234,7 +234,7 @@ OC_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 	return err;
 }
 
-OC_EXPORT int MPI_Finalize(void)
+OC_EXPORT int PMPI_Finalize(void)
 {
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
@@ -245,7 +245,18 @@ OC_EXPORT int MPI_Finalize(void)
 	return pmpi()->Finalize();
 }
 
-OC_EXPORT int PMPI_Init(int *argc, char ***argv) __attribute__((alias("MPI_Init")));
-OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-	__attribute__((alias("MPI_Init_thread")));
-OC_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+OC_EXPORT int MPI_Init(int *argc, char ***argv)
+{
+	return oc_tool()->Init ? oc_tool()->Init(argc, argv) : PMPI_Init(argc, argv);
+}
+
+OC_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	return oc_tool()->Init_thread ? oc_tool()->Init_thread(argc, argv, required, provided)
+				      : PMPI_Init_thread(argc, argv, required, provided);
+}
+
+OC_EXPORT int MPI_Finalize(void)
+{
+	return oc_tool()->Finalize ? oc_tool()->Finalize() : PMPI_Finalize();
+}

@@ -9,7 +9,7 @@
 #include "heap.h"
 #include "../preload/malloc.h"
 
-OC_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+OC_EXPORT int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
 	void *p = NULL;
 
@@ -28,7 +28,7 @@ OC_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 	return MPI_SUCCESS;
 }
 
-OC_EXPORT int MPI_Free_mem(void *base)
+OC_EXPORT int PMPI_Free_mem(void *base)
 {
 	if (!base || !oc_heap_contains(base, 1))
 		return pmpi()->Free_mem(base);
@@ -36,6 +36,13 @@ OC_EXPORT int MPI_Free_mem(void *base)
 	return MPI_SUCCESS;
 }
 
-OC_EXPORT int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
-	__attribute__((alias("MPI_Alloc_mem")));
-OC_EXPORT int PMPI_Free_mem(void *base) __attribute__((alias("MPI_Free_mem")));
+OC_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+	return oc_tool()->Alloc_mem ? oc_tool()->Alloc_mem(size, info, baseptr)
+				    : PMPI_Alloc_mem(size, info, baseptr);
+}
+
+OC_EXPORT int MPI_Free_mem(void *base)
+{
+	return oc_tool()->Free_mem ? oc_tool()->Free_mem(base) : PMPI_Free_mem(base);
+}

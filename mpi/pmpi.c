@@ -12,6 +12,7 @@
 #include "abi.h"
 
 struct oc_pmpi oc_pmpi_table;
+struct oc_pmpi oc_tool_table;
 int oc_pmpi_resolved;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,6 +100,21 @@ void *oc_pmpi_symbol(const char *name)
 	return at;
 }
 
+/*
+ * The next MPI_x after ours, unless it is the MPI's own. Only calls we interpose
+ * matter, but a tool's other ones are harmless to know.
+ */
+static void *tool_function(const char *pmpi_name, void *real)
+{
+	void *next = dlsym(RTLD_NEXT, pmpi_name + 1);
+	Dl_info of_next, of_real;
+
+	if (!next || !dladdr(next, &of_next) || !dladdr(real, &of_real) ||
+	    of_next.dli_fbase == of_real.dli_fbase)
+		return NULL;
+	return next;
+}
+
 const struct oc_pmpi *oc_pmpi_resolve(void)
 {
 	pthread_mutex_lock(&lock);
@@ -117,6 +133,8 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 			abort();
 		}
 		memcpy((char *)&oc_pmpi_table + entries[i].at, &function, sizeof(function));
+		function = tool_function(entries[i].name, function);
+		memcpy((char *)&oc_tool_table + entries[i].at, &function, sizeof(function));
 	}
 	__atomic_store_n(&oc_pmpi_resolved, 1, __ATOMIC_RELEASE);
 out:

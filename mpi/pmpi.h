@@ -64,6 +64,9 @@ struct oc_pmpi {
 };
 
 extern struct oc_pmpi oc_pmpi_table;
+/* The same calls of a profiling tool that is linked between the program and the
+ * MPI; NULL where there is none. The program's MPI_x goes through it. */
+extern struct oc_pmpi oc_tool_table;
 extern int oc_pmpi_resolved;
 
 /* Finds the MPI library and fills the table; prints a line and aborts when the
@@ -78,6 +81,12 @@ static inline const struct oc_pmpi *pmpi(void)
 	if (__builtin_expect(__atomic_load_n(&oc_pmpi_resolved, __ATOMIC_ACQUIRE), 1))
 		return &oc_pmpi_table;
 	return oc_pmpi_resolve();
+}
+
+static inline const struct oc_pmpi *oc_tool(void)
+{
+	pmpi();
+	return &oc_tool_table;
 }
 
 #endif

@@ -33,8 +33,8 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	return oc_serve(oc, comm, MPI_SUCCESS, &shape, bind);
 }
 
-OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			 int root, MPI_Comm comm)
+OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			  int root, MPI_Comm comm)
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
@@ -49,8 +49,8 @@ OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype t
 	return pmpi()->Reduce(send, recv, count, type, op, root, comm);
 }
 
-OC_EXPORT int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			    MPI_Comm comm)
+OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			     MPI_Comm comm)
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
@@ -97,8 +97,8 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	return err;
 }
 
-OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[],
-				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
+				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
@@ -125,8 +125,8 @@ pass:
 	return pmpi()->Reduce_scatter(send, recv, counts, type, op, comm);
 }
 
-OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
-				       MPI_Op op, MPI_Comm comm)
+OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
+					MPI_Op op, MPI_Comm comm)
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc = NULL;
@@ -150,13 +150,32 @@ OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, 
 	return err;
 }
 
-OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			  int root, MPI_Comm comm) __attribute__((alias("MPI_Reduce")));
-OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			     MPI_Comm comm) __attribute__((alias("MPI_Allreduce")));
-OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
-				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-	__attribute__((alias("MPI_Reduce_scatter")));
-OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
-					MPI_Op op, MPI_Comm comm)
-	__attribute__((alias("MPI_Reduce_scatter_block")));
+OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			 int root, MPI_Comm comm)
+{
+	return oc_tool()->Reduce ? oc_tool()->Reduce(send, recv, count, type, op, root, comm)
+				 : PMPI_Reduce(send, recv, count, type, op, root, comm);
+}
+
+OC_EXPORT int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			    MPI_Comm comm)
+{
+	return oc_tool()->Allreduce ? oc_tool()->Allreduce(send, recv, count, type, op, comm)
+				    : PMPI_Allreduce(send, recv, count, type, op, comm);
+}
+
+OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[],
+				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Reduce_scatter
+		       ? oc_tool()->Reduce_scatter(send, recv, counts, type, op, comm)
+		       : PMPI_Reduce_scatter(send, recv, counts, type, op, comm);
+}
+
+OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
+				       MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Reduce_scatter_block
+		       ? oc_tool()->Reduce_scatter_block(send, recv, count, type, op, comm)
+		       : PMPI_Reduce_scatter_block(send, recv, count, type, op, comm);
+}

@@ -26,8 +26,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return err ? err : closed;
 }
 
-OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			  MPI_Datatype rtype, int root, MPI_Comm comm)
+OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			   MPI_Datatype rtype, int root, MPI_Comm comm)
 {
 	struct oc_comm *oc;
 	size_t bytes;
@@ -113,9 +113,9 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 	return err ? err : closed;
 }
 
-OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displs[],
-			   MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, int root,
-			   MPI_Comm comm)
+OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
+			    MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype,
+			    int root, MPI_Comm comm)
 {
 	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
 	size_t bytes;
@@ -138,9 +138,20 @@ OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displ
 		   : pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
 }
 
-OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			   MPI_Datatype rtype, int root, MPI_Comm comm)
-	__attribute__((alias("MPI_Scatter")));
-OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
-			    MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype,
-			    int root, MPI_Comm comm) __attribute__((alias("MPI_Scatterv")));
+OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			  MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return oc_tool()->Scatter
+		       ? oc_tool()->Scatter(send, scount, stype, recv, rcount, rtype, root, comm)
+		       : PMPI_Scatter(send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
+OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displs[],
+			   MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, int root,
+			   MPI_Comm comm)
+{
+	return oc_tool()->Scatterv ? oc_tool()->Scatterv(send, counts, displs, stype, recv, rcount,
+							 rtype, root, comm)
+				   : PMPI_Scatterv(send, counts, displs, stype, recv, rcount, rtype,
+						   root, comm);
+}
