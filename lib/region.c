@@ -400,8 +400,12 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 	if (!owner_alive(node, ref->owner))
 		return -EPIPE;
 	ref->slot = &oc_region_area(node, ref->owner)->slot[cookie_slot(node, cookie)];
-	ref->hazard = take_hazard(node, cookie);
 	err = -EINVAL;
+	/* Look before taking hold: who tries a void cookie over and over must
+	 * not keep the owner waiting in drain(). */
+	if (atomic_load(&ref->slot->cookie) != cookie)
+		return owner_alive(node, ref->owner) ? err : -EPIPE;
+	ref->hazard = take_hazard(node, cookie);
 	if (atomic_load(&ref->slot->cookie) != cookie) {
 		/* An owner that leaves says so before it voids its cookies. */
 		if (!owner_alive(node, ref->owner))
