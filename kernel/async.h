@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef OCK_ASYNC_H
+#define OCK_ASYNC_H
+
+/*
+ * Copies that run later, for both devices: a file's words in shared memory
+ * that say what became of each, its queue, the threads and DMA channels that
+ * work on it, and the ways to wait.
+ */
+
+#include <linux/cpumask.h>
+#include <linux/eventfd.h>
+#include <linux/fs.h>
+#include <linux/mm_types.h>
+#include <linux/poll.h>
+#include <linux/types.h>
+
+#include "copy.h"
+
+struct ock_async;
+
+/* What a slot looks like. */
+enum ock_async_words {
+	OCK_WORDS_STATUS,     /* one byte: enum knem_status_e */
+	OCK_WORDS_COMPLETION, /* struct onecopy_completion */
+};
+
+struct ock_async_config {
+	enum ock_async_words words;
+	u64 nr_slots;
+	bool ordered;		     /* complete in the order of submission: one thread */
+	const struct cpumask *cpus;  /* where to run; NULL: where the caller may */
+	struct eventfd_ctx *eventfd; /* NULL: none; taken over by success */
+	const char *name;	     /* of threads */
+};
+
+/* How one copy is to run. */
+#define OCK_SUBMIT_THREAD 0x1u /* a thread copies */
+#define OCK_SUBMIT_DMA	  0x2u /* a DMA channel copies; -ENODEV if there is none */
+#define OCK_SUBMIT_EVENT  0x4u /* queue an event (read(), poll(), eventfd) when done */
+
+/* Zeroed words. -ENOMEM, -EAGAIN and what kthread creation says. */
+int ock_async_create(const struct ock_async_config *config, struct ock_async **async);
+
+/*
+ * At release() of the file: nobody submits any more. Copies that run are waited
+ * for (killed or not: they are bounded), those queued are dropped with no
+ * word written. Words stay while mapped (VMAs hold the file, so none is left).
+ */
+void ock_async_close(struct ock_async *async);
+
+/* The words, from the VMA's start on; -EINVAL longer than they are (rounded to
+ * pages) or not shared. */
+int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
+
+/*
+ * Queues. Success takes over all that *copy holds and leaves it initialised;
+ * it has no LOCAL end. The slot's word is PENDING before this returns.
+ * -ERANGE no such slot, -EBUSY the slot is pending (COMPLETION words only) or
+ * no room for another event, -ENODEV, -ENXIO EVENT with no way to
+ * wait for one, -ENOMEM.
+ */
+int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u32 how);
+
+/* As ONECOPY_IOC_CANCEL: 0, -ERANGE, -ENOENT, -EBUSY. */
+int ock_async_cancel(struct ock_async *async, u32 slot);
+
+__poll_t ock_async_poll(struct ock_async *async, struct file *file, poll_table *wait);
+
+/* read() of /dev/onecopy: see ONECOPY_IOC_ASYNC_SETUP. knem.c reads its slot indexes
+ * with ock_async_read_slots(). */
+ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock);
+ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock);
+
+/* Whether OCK_SUBMIT_DMA would find a channel now. */
+bool ock_async_have_dma(void);
+
+int ock_async_init(void);
+void ock_async_exit(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef OCK_CTX_H
+#define OCK_CTX_H
+
+/*
+ * The owner of regions: one open file of either device. A front end makes one
+ * at open() and closes it at release(); forked processes share it.
+ */
+
+#include <linux/fs.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+
+#include "limit.h"
+#include "notify.h"
+
+struct ock_ctx {
+	kuid_t uid;		  /* real uid of open() */
+	struct ock_limits limits; /* set by ock_ctx_create(), for good */
+
+	spinlock_t lock;
+	struct list_head regions; /* under lock; a region is destroyed by who takes it out */
+	bool closed;		  /* under lock; none comes in any more */
+
+	struct ock_generations generations;
+	struct rcu_head rcu;
+};
+
+/*
+ * For a file being opened. @memlock: as in ock_limits; max_pages and
+ * max_regions are module parameters of the core. -ENOMEM.
+ */
+int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **ctx);
+
+/*
+ * Destroys its regions, revoking their mappings; copies in flight keep their
+ * pages until done. The caller has seen to it that nobody calls with @ctx any
+ * more. May sleep. @ctx is freed.
+ */
+void ock_ctx_close(struct ock_ctx *ctx);
+
+#endif
