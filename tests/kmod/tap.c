@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The side of the harness that runs cases, and judges what they leave behind. */
+#include "kmod.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+#define COUNTERS "/sys/kernel/debug/onecopy/counters"
+/* Bits of /proc/sys/kernel/tainted: the kernel oopsed, or warned. */
+#define TAINT_DIE  (1 << 7)
+#define TAINT_WARN (1 << 9)
+
+static uint64_t seed;
+
+uint64_t km_seed(void)
+{
+	return seed;
+}
+
+static void choose_seed(void)
+{
+	const char *given = getenv("KMOD_SEED");
+
+	if (given)
+		seed = strtoull(given, NULL, 0);
+	else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		seed = (uint64_t)getpid();
+}
+
+/* One counter a line: its name, its value. */
+static bool next_counter(char **text, char **name, long long *value)
+{
+	char *line;
+
+	while ((line = strsep(text, "\n"))) {
+		size_t len = strcspn(line, " \t:");
+
+		if (!len || !line[len])
+			continue;
+		*value = strtoll(line + len + strspn(line + len, " \t:"), NULL, 0);
+		line[len] = 0;
+		*name = line;
+		return true;
+	}
+	return false;
+}
+
+long long km_counter(const char *which)
+{
+	char buf[4096], *text = buf, *name;
+	long long value;
+
+	if (!km_read_text(COUNTERS, buf, sizeof(buf)))
+		return -1;
+	while (next_counter(&text, &name, &value))
+		if (!strcmp(name, which))
+			return value;
+	return -1;
+}
+
+/* Of what lives now. The last references go with works and grace periods: they get some seconds. */
+static bool counters_zero(void)
+{
+	double until = km_now() + (km_slow() ? 20 : 5);
+	char buf[4096], *text, *name;
+	bool zero, late;
+
+	do {
+		long long value;
+
+		late = km_now() > until;
+		zero = true;
+		text = buf;
+		if (!km_read_text(COUNTERS, buf, sizeof(buf)))
+			return true;
+		while (next_counter(&text, &name, &value)) {
+			if (!value || strncmp(name, "live_", 5))
+				continue;
+			zero = false;
+			if (late)
+				km_note("counter %s is %lld after the case", name, value);
+		}
+		if (!zero)
+			km_pause();
+	} while (!zero && !late);
+	return zero;
+}
+
+/* The status of the case's process, or -1 if it did not end in time. */
+static int await(pid_t pid, double seconds)
+{
+	double until = km_now() + seconds;
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (km_now() > until)
+			return -1;
+		km_pause();
+	}
+	return status;
+}
+
+/* What the case left running is a child of ours now (subreaper). */
+static bool sweep(pid_t group)
+{
+	double until = km_now() + 30;
+	pid_t pid;
+
+	kill(-group, SIGKILL);
+	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0) {
+		if (pid == 0)
+			km_pause();
+		if (km_now() > until)
+			return false;
+	}
+	return true;
+}
+
+static const char *verdict(const struct km_case *c)
+{
+	long long taint = km_read_number("/proc/sys/kernel/tainted");
+	double limit = (c->limit ? c->limit : 30) * (km_slow() ? 8.0 : 1.0);
+	const char *bad = NULL;
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return "no process";
+	if (pid == 0) {
+		setpgid(0, 0);
+		c->run();
+		_exit(0);
+	}
+	setpgid(pid, pid);
+	status = await(pid, limit);
+	if (status == -1)
+		bad = "out of time";
+	else if (WIFSIGNALED(status))
+		bad = strsignal(WTERMSIG(status));
+	else if (WEXITSTATUS(status) && WEXITSTATUS(status) != KM_SKIPPED)
+		bad = "a check failed";
+	if (!sweep(pid))
+		bad = "a process that cannot be killed";
+	if (!counters_zero() && !bad)
+		bad = "counters not zero";
+	taint ^= km_read_number("/proc/sys/kernel/tainted");
+	if (taint & (TAINT_DIE | TAINT_WARN))
+		bad = "the kernel complained";
+	if (bad)
+		return bad;
+	return WEXITSTATUS(status) == KM_SKIPPED ? "" : NULL;
+}
+
+int km_main(const struct km_case *cases, int argc, char **argv)
+{
+	const char *only = argc > 1 ? argv[1] : getenv("KMOD_ONLY");
+	unsigned int ran = 0, skipped = 0, failed = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	choose_seed();
+	printf("TAP version 13\n# seed KMOD_SEED=%#llx\n", (unsigned long long)seed);
+	for (const struct km_case *c = cases; c->name; c++) {
+		const char *bad;
+		double start = km_now();
+
+		if (only && !strstr(c->name, only))
+			continue;
+		fflush(stdout);
+		bad = verdict(c);
+		ran++;
+		skipped += bad && !*bad;
+		failed += bad && *bad;
+		printf("%s %u - %s%s%s", bad && *bad ? "not ok" : "ok", ran, c->name,
+		       bad && !*bad ? " # SKIP" : "", bad && *bad ? " # " : "");
+		printf("%s%s%.1f s\n", bad ? bad : "", bad ? " " : " # ", km_now() - start);
+	}
+	printf("1..%u\n", ran);
+	if (failed || !ran)
+		return 1;
+	return skipped == ran ? KM_SKIPPED : 0;
+}
