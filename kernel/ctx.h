@@ -21,7 +21,6 @@ struct ock_ctx {
 
 	spinlock_t lock;
 	struct list_head regions; /* under lock; a region is destroyed by who takes it out */
-	bool closed;		  /* under lock; none comes in any more */
 
 	struct ock_generations generations;
 	struct rcu_head rcu;

@@ -15,6 +15,7 @@
 #include <linux/types.h>
 
 struct ock_region;
+struct ock_vec;
 
 #define OCK_GENERATION_SLOTS 4096u
 
@@ -40,12 +41,12 @@ int ock_generations_mmap(struct ock_generations *generations, struct vm_area_str
 struct ock_watch;
 
 /*
- * Watches the region's segments, of the current process. To be called before
+ * Watches @vec, memory of the current process, for @region. To be called before
  * the pages are pinned, so that no change between is missed; the region is
  * not published yet. -EOPNOTSUPP, -ENOSPC, -ENOMEM.
  */
 int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
-		     const struct ock_segment *segments, u32 nr, struct ock_watch **watch);
+		     const struct ock_vec *vec, u32 nr, struct ock_watch **watch);
 
 /* The slot of the word and the value it has while the region is good. */
 void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation);

@@ -32,7 +32,7 @@ struct ock_region {
 	u64 cookie;
 	struct rhash_head hash;
 	u32 flags;
-	bool stale; /* set once, read without lock: refused from now on */
+	u32 stale;  /* set once, read without lock: refused from now on */
 	kuid_t uid; /* the creator's */
 	struct ock_pages pages;
 	struct ock_watch *watch;
@@ -50,7 +50,8 @@ struct ock_region {
 	 * fills in page table entries holds it for reading and checks. */
 	struct rw_semaphore map_lock;
 	bool dead;
-	bool mapped; /* was ever mapped: there may be entries to revoke */
+	unsigned int keepers; /* VMAs of a LINGER region: together one user */
+	bool mapped;	      /* was ever mapped: there may be entries to revoke */
 	u64 map_page;
 
 	struct work_struct work;
@@ -60,7 +61,7 @@ struct ock_region {
 /* A user's hold on a region: keeps the pages. On the stack or in a copy. */
 struct ock_ref {
 	struct ock_region *region; /* NULL: none */
-	bool hot;
+	struct ock_hot *hot;	   /* through which count; NULL: users */
 };
 
 int ock_region_init(void);
@@ -82,10 +83,9 @@ void ock_region_destroy_all(struct ock_ctx *ctx);
 
 /*
  * Finds the region and holds its pages. @need: ONECOPY_REGION_READ and/or WRITE.
- * Checks in this order: -ENOENT, -ESTALE, -EPERM (by the current real uid),
- * -EACCES. A SINGLE_USE region is used up by success and by nothing else. Lock-free
- * for readers (single use: the owner's lock). Does not sleep on the common path, may
- * on others.
+ * Checks in this order: -ENOENT, -EPERM (by the current real uid), -EACCES, -ESTALE. A SINGLE_USE
+ * region is used up by success and by nothing else. Lock-free for readers (single use: the owner's
+ * lock). Does not sleep on the common path, may on others.
  */
 int ock_region_get(u64 cookie, u32 need, struct ock_ref *ref);
 
@@ -94,6 +94,9 @@ int ock_region_look(u64 cookie, u32 need, struct ock_ref *ref);
 
 /* Gives it back; the last one unpins. May sleep. An empty @ref is fine. */
 void ock_region_put(struct ock_ref *ref);
+
+/* Gives a user back, for who counts by itself (map.c). May sleep. */
+void ock_region_put_user(struct ock_region *region);
 
 /* The struct only, not the pages; the caller has it already. */
 void ock_region_ref(struct ock_region *region);

@@ -32,7 +32,7 @@
  *  ENOTTY        no such request
  *  ENOMEM        no kernel memory
  *  EINTR         a fatal signal came in (nobody is left to see this)
- * Errors that say what is wrong with a region
+ * Errors that say what is wrong with a region, in the order of the checks
  *  ENOENT        no region has this cookie: never, not any more, or, for
  *                REGION_DESTROY, not through this file
  *  EPERM         the region is another user's
@@ -102,6 +102,13 @@ struct onecopy_info {
  * that lie wholly within a segment, and no others.
  */
 #define ONECOPY_REGION_WHOLE_PAGES (1U << 5)
+/*
+ * Mappings of it outlive its owner and staleness: a peer that reads through
+ * one is not killed by SIGBUS because the owner was. Only REGION_DESTROY revokes
+ * them. The pages stay pinned and charged to the owner's user until then or
+ * until the last munmap().
+ */
+#define ONECOPY_REGION_LINGER (1U << 6)
 
 /*
  * Pins the pages of the segments. They need to be readable, with
@@ -115,11 +122,12 @@ struct onecopy_info {
  * Errors
  *  EFAULT        memory that is not there or not so accessible, device memory,
  *                or otherwise not to be pinned
- *  EOVERFLOW     a segment wraps around, or the lengths add up beyond 2^63
+ *  EOVERFLOW     a segment wraps around, or they span 2^32 pages or more
  *  ENOMEM        beyond RLIMIT_MEMLOCK
  *  EDQUOT        beyond the module's limit of pages or regions per user
  *  ENOSPC        ONECOPY_REGION_TRACK: all generation words are in use
  *  EOPNOTSUPP    ONECOPY_REGION_TRACK without ONECOPY_FEATURE_TRACK
+ *  EINVAL        TRACK with SINGLE_USE
  */
 struct onecopy_region_create {
 	__u32 size;
@@ -188,7 +196,7 @@ struct onecopy_region_info {
  *
  * Errors: those of regions, source first, and
  *  EINVAL        both sides local; a local side with an offset; local memory
- *                with two cookies; DMA or EVENT without ASYNC
+ *                with two cookies; DMA, EVENT or a slot without ASYNC
  *  EFAULT        local memory is not accessible
  *  EOVERFLOW     a local segment wraps around, or they add up beyond 2^63
  *  ENXIO         ASYNC before ONECOPY_IOC_ASYNC_SETUP; EVENT without an eventfd
@@ -227,8 +235,9 @@ struct onecopy_copy {
  *
  * The mapping is not inherited by fork(). It may be unmapped in parts and moved
  * by mremap(), not grown. It stays until it is unmapped, or the region is
- * destroyed, or becomes stale, or its owner is gone: then touching it raises
- * SIGBUS. So do no system call on it that must not fail: they give EFAULT.
+ * destroyed or, without LINGER, becomes stale or loses its owner: then touching
+ * it raises SIGBUS. System calls that pin memory (direct I/O, another region)
+ * refuse the mapping with EFAULT.
  *
  * Errors: those of regions, and
  *  EINVAL        @length 0, or READ not set

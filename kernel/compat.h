@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef OCK_COMPAT_H
+#define OCK_COMPAT_H
+
+/*
+ * What differs between the kernels this builds for, 5.10 and later. Kbuild looks
+ * into the headers and says OCK_HAVE_...; no other file asks.
+ */
+
+#include <linux/gfp.h>
+#include <linux/mm.h>
+
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+#ifdef OCK_HAVE_PFN_T
+#include <linux/pfn_t.h>
+#endif
+#endif
+
+#ifndef CONFIG_64BIT
+#error "onecopy needs a 64-bit kernel: pages are reached through the direct map"
+#endif
+
+/* Zeroed pages that user space will map. Before 5.11 charged pages could not be. */
+#ifdef OCK_HAVE_MAPPABLE_KMEMCG
+#define OCK_GFP_USER (GFP_HIGHUSER | __GFP_ZERO | __GFP_ACCOUNT)
+#else
+#define OCK_GFP_USER (GFP_HIGHUSER | __GFP_ZERO)
+#endif
+
+/*
+ * Whether a long-term pin for reading gives private memory its final page. If
+ * not (before 6.2), a page of zeroes or one shared after fork() could be pinned,
+ * and the owner's next write would go elsewhere.
+ */
+#ifdef OCK_HAVE_UNSHARE_ALL
+#define OCK_PIN_UNSHARES true
+#else
+#define OCK_PIN_UNSHARES false
+#endif
+
+#ifndef OCK_HAVE_VM_FLAGS_SET
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+#ifndef OCK_HAVE_UNPIN_RANGE
+static inline void unpin_user_page_range_dirty_lock(struct page *page, unsigned long npages,
+						    bool make_dirty)
+{
+	for (unsigned long i = 0; i < npages; i++) {
+		struct page *one = nth_page(page, i);
+
+		unpin_user_pages_dirty_lock(&one, 1, make_dirty);
+	}
+}
+#endif
+
+/*
+ * A huge entry that shows ordinary memory must be one that get_user_pages_fast()
+ * keeps its hands off, or a peer could pin the pages through its mapping and
+ * reach them after the region is gone. Kernels since 6.12 have a "special" bit
+ * for huge entries; before that, the "device" bit sends get_user_pages_fast()
+ * to the slow path (no dev_pagemap is found), which refuses VM_PFNMAP.
+ */
+#if !defined(CONFIG_TRANSPARENT_HUGEPAGE)
+#define OCK_HUGE_MAP false
+
+static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+{
+}
+#elif defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP) && !defined(OCK_HAVE_PFN_T)
+#define OCK_HUGE_MAP true
+
+static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+{
+	vmf_insert_pfn_pmd(vmf, pfn, write);
+}
+#elif defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP)
+#define OCK_HUGE_MAP true
+
+static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+{
+	vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, 0), write);
+}
+#elif defined(CONFIG_ARCH_HAS_PTE_DEVMAP) && defined(CONFIG_ZONE_DEVICE)
+#define OCK_HUGE_MAP true
+
+static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+{
+	vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, PFN_DEV | PFN_MAP), write);
+}
+#else
+#define OCK_HUGE_MAP false
+
+static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+{
+}
+#endif
+
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "copy.h"
+
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <onecopy.h>
+
+#include "stats.h"
+#include "trace.h"
+
+/* Between two looks at signals and the scheduler: some 20 us. */
+#define OCK_PIECE (256u << 10)
+
+/* Where a copy is in the current process's memory. */
+struct ock_vec_cursor {
+	const struct ock_vec *vec;
+	u32 left;
+	u64 done; /* of the first */
+};
+
+static size_t ock_vec_peek(struct ock_vec_cursor *cursor, size_t max, void __user **addr)
+{
+	while (cursor->left && cursor->done == cursor->vec->length) {
+		cursor->vec++;
+		cursor->left--;
+		cursor->done = 0;
+	}
+	if (!cursor->left)
+		return 0;
+	*addr = u64_to_user_ptr(cursor->vec->addr + cursor->done);
+	return min_t(u64, max, cursor->vec->length - cursor->done);
+}
+
+void ock_copy_init(struct ock_copy *copy)
+{
+	*copy = (struct ock_copy){.length = U64_MAX};
+	ock_stat_inc(OCK_LIVE_COPIES);
+}
+
+int ock_end_region(struct ock_end *end, u64 cookie, u64 offset, u32 need)
+{
+	int err = ock_region_get(cookie, need, &end->ref);
+
+	if (err)
+		return err;
+	end->kind = OCK_END_REGION;
+	end->pages = &end->ref.region->pages;
+	end->offset = offset;
+	end->length = end->pages->length;
+	return 0;
+}
+
+int ock_end_local(struct ock_end *end, const struct ock_vec *vec, u32 nr)
+{
+	int err = ock_vec_length(vec, nr, &end->length);
+
+	if (err)
+		return err;
+	for (u32 i = 0; i < nr; i++) {
+		if (vec[i].length && !access_ok(u64_to_user_ptr(vec[i].addr), vec[i].length))
+			return -EFAULT;
+	}
+	end->kind = OCK_END_LOCAL;
+	end->offset = 0;
+	end->vec = vec;
+	end->nr = nr;
+	return 0;
+}
+
+int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool writable,
+		const struct ock_limits *limits)
+{
+	struct ock_pages *pages;
+	int err;
+
+	pages = kmalloc(sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return -ENOMEM;
+	err = ock_pages_pin(pages, vec, nr, writable, limits);
+	if (err) {
+		kfree(pages);
+		return err;
+	}
+	end->kind = OCK_END_PINNED;
+	end->offset = 0;
+	end->length = pages->length;
+	end->pages = pages;
+	return 0;
+}
+
+static void ock_end_deinit(struct ock_end *end)
+{
+	if (end->kind == OCK_END_REGION) {
+		ock_region_put(&end->ref);
+	} else if (end->kind == OCK_END_PINNED) {
+		ock_pages_unpin(end->pages);
+		kfree(end->pages);
+	}
+	end->kind = OCK_END_NONE;
+}
+
+static u64 ock_end_bytes(const struct ock_end *end)
+{
+	return end->offset < end->length ? end->length - end->offset : 0;
+}
+
+u64 ock_copy_bytes(const struct ock_copy *copy)
+{
+	return min3(copy->length, ock_end_bytes(&copy->source), ock_end_bytes(&copy->destination));
+}
+
+/* User space may see the bytes at another colour; free where caches have none. */
+static void ock_written(struct page *page, u32 offset, size_t bytes)
+{
+#if ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE
+	for (u32 i = 0; i < DIV_ROUND_UP(offset + bytes, PAGE_SIZE); i++)
+		flush_dcache_page(page + i);
+#endif
+}
+
+static bool ock_interrupted(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
+static int ock_copy_pages(const struct ock_copy *copy, u64 bytes, u64 *copied)
+{
+	struct ock_cursor from;
+	struct ock_cursor to;
+
+	ock_cursor_init(&from, copy->source.pages, copy->source.offset);
+	ock_cursor_init(&to, copy->destination.pages, copy->destination.offset);
+	while (*copied < bytes) {
+		struct page *source;
+		struct page *destination;
+		u32 source_offset;
+		u32 destination_offset;
+		size_t piece;
+
+		piece = min_t(u64, bytes - *copied, OCK_PIECE);
+		piece = ock_cursor_peek(&from, piece, &source, &source_offset);
+		piece = ock_cursor_peek(&to, piece, &destination, &destination_offset);
+		memcpy(page_address(destination) + destination_offset,
+		       page_address(source) + source_offset, piece);
+		ock_written(destination, destination_offset, piece);
+		ock_cursor_advance(&from, piece);
+		ock_cursor_advance(&to, piece);
+		*copied += piece;
+		if (ock_interrupted())
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* @write: from the process into the pages. */
+static int ock_copy_user(const struct ock_end *local, const struct ock_end *remote, bool write,
+			 u64 bytes, u64 *copied)
+{
+	struct ock_vec_cursor user = {.vec = local->vec, .left = local->nr};
+	struct ock_cursor cursor;
+
+	ock_cursor_init(&cursor, remote->pages, remote->offset);
+	while (*copied < bytes) {
+		void __user *addr;
+		struct page *page;
+		size_t piece;
+		size_t missed;
+		u32 offset;
+
+		piece = min_t(u64, bytes - *copied, OCK_PIECE);
+		piece = ock_vec_peek(&user, piece, &addr);
+		piece = ock_cursor_peek(&cursor, piece, &page, &offset);
+		if (write) {
+			/* Not copy_from_user(), which fills up with zeroes what it could
+			 * not read: the region would lose bytes. Faults are handled
+			 * all the same. */
+			missed =
+				__copy_from_user_inatomic(page_address(page) + offset, addr, piece);
+			ock_written(page, offset, piece - missed);
+		} else {
+			missed = __copy_to_user(addr, page_address(page) + offset, piece);
+		}
+		piece -= missed;
+		*copied += piece;
+		if (missed)
+			return -EFAULT;
+		user.done += piece;
+		ock_cursor_advance(&cursor, piece);
+		if (ock_interrupted())
+			return -EINTR;
+	}
+	return 0;
+}
+
+int ock_copy_run(struct ock_copy *copy, u64 *result)
+{
+	u64 bytes = ock_copy_bytes(copy);
+	u64 copied = 0;
+	int err;
+
+	if (copy->source.kind == OCK_END_LOCAL)
+		err = ock_copy_user(&copy->source, &copy->destination, true, bytes, &copied);
+	else if (copy->destination.kind == OCK_END_LOCAL)
+		err = ock_copy_user(&copy->destination, &copy->source, false, bytes, &copied);
+	else
+		err = ock_copy_pages(copy, bytes, &copied);
+
+	trace_onecopy_copy(bytes, copied, err);
+	ock_stat_inc(OCK_STAT_COPIES);
+	ock_stat_add(OCK_STAT_BYTES, copied);
+	if (err == -EFAULT)
+		ock_stat_inc(OCK_STAT_COPY_FAULTS);
+	if (result)
+		*result = copied;
+	return err;
+}
+
+void ock_copy_deinit(struct ock_copy *copy)
+{
+	ock_end_deinit(&copy->source);
+	ock_end_deinit(&copy->destination);
+	ock_stat_dec(OCK_LIVE_COPIES);
+}

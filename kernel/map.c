@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mapping regions, and taking mappings back.
+ *
+ * A mapping is a VM_PFNMAP area: its entries hold no reference on the pages,
+ * get_user_pages() refuses it, the memory's owner knows nothing of it. So all of
+ * its entries must be gone before the pages may be unpinned.
+ *
+ * Entries are made by page faults only, never by mmap(): until mmap() returns the
+ * area is not in the address space's tree, and a revocation would miss it.
+ * The first fault fills in everything (of the same 1 GiB, the reach of one
+ * table of huge entries), so mapping costs one fault, not one a page.
+ *
+ * A fault holds region->map_lock for reading while it checks @dead and fills;
+ * ock_map_revoke() sets @dead under the lock for writing, then zaps. Each fault
+ * is either before, and its entries are zapped, or after, and gets SIGBUS. The
+ * table's user, which keeps the pages, goes only after the revocation.
+ *
+ * All areas belong to one address space, in which a region owns a range of
+ * offsets. Ranges are handed out in a circle: when it wraps, one may be
+ * zapped for another; the next fault fills it again.
+ *
+ * Areas may be split, moved and unmapped in parts: a page is found by its offset
+ * in the address space, not by its address.
+ *
+ * A LINGER region's areas (keepers) have together a user of their own, so that
+ * the pages stay when the owner goes; ock_map_revoke() takes it back.
+ */
+#include "map.h"
+
+#include <linux/fs_context.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/pagemap.h>
+#include <linux/pseudo_fs.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include <onecopy.h>
+
+#include "compat.h"
+#include "region.h"
+#include "stats.h"
+#include "trace.h"
+
+#define OCK_TICKETS_MAX 1024u
+#define OCK_FS_MAGIC	0x6f6e6563 /* "onec" */
+
+/* Below are the offsets of what is no region. */
+#define OCK_RANGE_FIRST (1ULL << 28)
+#define OCK_RANGE_LAST	(1ULL << 50)
+
+struct ock_ticket {
+	u64 cookie;
+	u32 page; /* of the region */
+	u32 nr;
+	bool write;
+};
+
+static struct vfsmount *mount;
+static struct inode *inode;
+static atomic64_t next_range = ATOMIC64_INIT(OCK_RANGE_FIRST);
+
+static int ock_fs_init_context(struct fs_context *context)
+{
+	return init_pseudo(context, OCK_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+static struct file_system_type fs_type = {
+	.name = "onecopy",
+	.owner = THIS_MODULE,
+	.init_fs_context = ock_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+int ock_map_init(void)
+{
+	int err;
+
+	mount = kern_mount(&fs_type);
+	if (IS_ERR(mount))
+		return PTR_ERR(mount);
+	inode = alloc_anon_inode(mount->mnt_sb);
+	if (IS_ERR(inode)) {
+		err = PTR_ERR(inode);
+		kern_unmount(mount);
+		return err;
+	}
+	return 0;
+}
+
+void ock_map_exit(void)
+{
+	iput(inode);
+	kern_unmount(mount);
+}
+
+void ock_map_open(struct file *file)
+{
+	file->f_mapping = inode->i_mapping;
+}
+
+void ock_tickets_init(struct ock_tickets *tickets)
+{
+	xa_init_flags(&tickets->table, XA_FLAGS_ALLOC);
+	tickets->next = 0;
+}
+
+void ock_tickets_deinit(struct ock_tickets *tickets)
+{
+	struct ock_ticket *ticket;
+	unsigned long index;
+
+	xa_for_each(&tickets->table, index, ticket) kfree(ticket);
+	xa_destroy(&tickets->table);
+}
+
+/* ---- asking ---- */
+
+static u32 ock_segment_of(const struct ock_pages *pages, u64 position)
+{
+	struct ock_cursor cursor;
+
+	ock_cursor_init(&cursor, pages, position);
+	return cursor.segment;
+}
+
+/*
+ * The pages that show [offset, offset + length): *first and *nr. They must be
+ * the region's to show, and the bytes must be as contiguous in them as they are in
+ * the region.
+ */
+static int ock_map_span(const struct ock_region *region, u64 offset, u64 length, u32 *first,
+			u32 *nr, u64 *skip)
+{
+	const struct ock_pages *pages = &region->pages;
+	bool whole = region->flags & ONECOPY_REGION_WHOLE_PAGES;
+	u32 begin = ock_segment_of(pages, offset);
+	u32 end = ock_segment_of(pages, offset + length - 1);
+	const struct ock_segment *segment = &pages->segments[begin];
+	u64 head = segment->offset + (offset - segment->start);
+	u64 tail;
+
+	for (u32 i = begin; i < end; i++) {
+		if (offset_in_page(segment[i - begin].offset + segment[i - begin].length) ||
+		    segment[i - begin + 1].offset)
+			return -EOPNOTSUPP;
+	}
+	*first = segment->page + (head >> PAGE_SHIFT);
+	*skip = offset_in_page(head);
+
+	segment = &pages->segments[end];
+	tail = segment->offset + (offset + length - segment->start);
+	*nr = segment->page + DIV_ROUND_UP(tail, PAGE_SIZE) - *first;
+	if (!whole && (*skip || offset_in_page(tail)))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static const struct ock_run *ock_map_run(const struct ock_pages *pages, u32 page)
+{
+	u32 low = 0;
+	u32 high = pages->nr_runs;
+
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (pages->runs[middle].page <= page)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &pages->runs[low];
+}
+
+#define OCK_HUGE_PAGES (1u << (PMD_SHIFT - PAGE_SHIFT))
+
+/* Which addresses would let the first run be mapped by huge entries. */
+static void ock_map_align(const struct ock_pages *pages, u32 first, struct ock_map_answer *answer)
+{
+	const struct ock_run *run = ock_map_run(pages, first);
+	unsigned long pfn = page_to_pfn(run->first) + (first - run->page);
+	u32 lead = -pfn & (OCK_HUGE_PAGES - 1);
+
+	answer->align = PAGE_SIZE;
+	answer->align_offset = 0;
+	if (OCK_HUGE_MAP && run->nr - (first - run->page) >= lead + OCK_HUGE_PAGES) {
+		answer->align = PMD_SIZE;
+		answer->align_offset = (pfn & (OCK_HUGE_PAGES - 1)) << PAGE_SHIFT;
+	}
+}
+
+static int ock_ticket_issue(struct ock_tickets *tickets, const struct ock_ticket *ticket,
+			    u32 *index)
+{
+	struct ock_ticket *copy;
+	int err;
+
+	copy = kmemdup(ticket, sizeof(*ticket), GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return -ENOMEM;
+	/* In a circle, so that an offset used twice is noticed for a while. */
+	err = xa_alloc_cyclic(&tickets->table, index, copy, XA_LIMIT(0, OCK_TICKETS_MAX - 1),
+			      &tickets->next, GFP_KERNEL_ACCOUNT);
+	if (err < 0) {
+		kfree(copy);
+		return err == -EBUSY ? -EMFILE : err;
+	}
+	return 0;
+}
+
+int ock_map_ask(struct ock_tickets *tickets, u64 cookie, u64 offset, u64 length, bool write,
+		struct ock_map_answer *answer)
+{
+	struct ock_ticket ticket = {.cookie = cookie, .write = write};
+	struct ock_region *region;
+	struct ock_ref ref;
+	u32 index;
+	int err;
+
+	err = ock_region_look(cookie, ONECOPY_REGION_READ | (write ? ONECOPY_REGION_WRITE : 0),
+			      &ref);
+	if (err)
+		return err;
+	region = ref.region;
+
+	err = -EINVAL;
+	if (!length)
+		goto out;
+	err = -ERANGE;
+	if (offset > region->pages.length || length > region->pages.length - offset)
+		goto out;
+	err = -EOPNOTSUPP;
+	if (region->flags & ONECOPY_REGION_SINGLE_USE)
+		goto out;
+	err = ock_map_span(region, offset, length, &ticket.page, &ticket.nr, &answer->skip);
+	if (err)
+		goto out;
+	err = ock_ticket_issue(tickets, &ticket, &index);
+	if (err)
+		goto out;
+	answer->map_offset = OCK_TICKET_OFFSET + ((u64)index << PAGE_SHIFT);
+	answer->map_length = (u64)ticket.nr << PAGE_SHIFT;
+	ock_map_align(&region->pages, ticket.page, answer);
+out:
+	ock_region_put(&ref);
+	return err;
+}
+
+void ock_map_forget(struct ock_tickets *tickets, u64 map_offset)
+{
+	kfree(xa_erase(&tickets->table, (map_offset - OCK_TICKET_OFFSET) >> PAGE_SHIFT));
+}
+
+/* ---- filling ---- */
+
+/* What one fault fills in. */
+struct ock_fill {
+	const struct ock_pages *pages;
+	const struct ock_run *run; /* holds @page */
+	u32 page;
+	u32 huge; /* entries made */
+	struct vm_area_struct *vma;
+};
+
+static unsigned long ock_fill_pfn(struct ock_fill *fill)
+{
+	while (fill->page - fill->run->page >= fill->run->nr)
+		fill->run++;
+	return page_to_pfn(fill->run->first) + (fill->page - fill->run->page);
+}
+
+static int ock_fill_entry(pte_t *pte, unsigned long addr, void *data)
+{
+	struct ock_fill *fill = data;
+	unsigned long pfn = ock_fill_pfn(fill);
+
+	fill->page++;
+	if (pte_none(ptep_get(pte)))
+		set_pte_at(fill->vma->vm_mm, addr, pte,
+			   pte_mkspecial(pfn_pte(pfn, fill->vma->vm_page_prot)));
+	return 0;
+}
+
+/*
+ * Fills [addr, end), which one huge entry would cover, by one if the memory is
+ * contiguous and falls so, and true then. @pmd may be filled by another thread
+ * meanwhile, in the same way; nobody empties it, for that needs the mmap lock.
+ */
+static bool ock_fill_huge(struct ock_fill *fill, const struct vm_fault *fault, pmd_t *pmd,
+			  unsigned long addr, unsigned long end)
+{
+	struct vm_fault one = {
+		.vma = fill->vma,
+		.address = addr,
+		.pgoff = linear_page_index(fill->vma, addr),
+		.flags = fault->flags,
+		.pmd = pmd,
+	};
+	unsigned long pfn = ock_fill_pfn(fill);
+
+	if (end - addr != PMD_SIZE || pfn & (OCK_HUGE_PAGES - 1) ||
+	    fill->run->nr - (fill->page - fill->run->page) < OCK_HUGE_PAGES)
+		return false;
+	if (!pmd_none(READ_ONCE(*pmd)) && !pmd_leaf(READ_ONCE(*pmd)))
+		return false;
+	ock_insert_pmd(&one, pfn, fill->vma->vm_flags & VM_WRITE);
+	if (!pmd_leaf(READ_ONCE(*pmd)))
+		return false;
+	fill->page += OCK_HUGE_PAGES;
+	fill->huge++;
+	return true;
+}
+
+static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, unsigned long addr,
+			  unsigned long end)
+{
+	while (addr < end) {
+		unsigned long next = min(ALIGN_DOWN(addr, PMD_SIZE) + PMD_SIZE, end);
+		pmd_t *pmd = fault->pmd - pmd_index(fault->address) + pmd_index(addr);
+		int err;
+
+		if (!OCK_HUGE_MAP || !ock_fill_huge(fill, fault, pmd, addr, next)) {
+			err = apply_to_page_range(fill->vma->vm_mm, addr, next - addr,
+						  ock_fill_entry, fill);
+			if (err)
+				return err;
+		}
+		addr = next;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static vm_fault_t ock_area_fault(struct vm_fault *fault)
+{
+	struct vm_area_struct *vma = fault->vma;
+	struct ock_region *region = vma->vm_private_data;
+	unsigned long addr = max(vma->vm_start, ALIGN_DOWN(fault->address, PUD_SIZE));
+	unsigned long end = min(vma->vm_end - 1, fault->address | (PUD_SIZE - 1)) + 1;
+	struct ock_fill fill = {.pages = &region->pages, .vma = vma};
+	vm_fault_t result = VM_FAULT_NOPAGE;
+	int err;
+
+	down_read(&region->map_lock);
+	if (region->dead) {
+		result = VM_FAULT_SIGBUS;
+		goto out;
+	}
+	WRITE_ONCE(region->mapped, true);
+	fill.page = linear_page_index(vma, addr) - region->map_page;
+	fill.run = ock_map_run(fill.pages, fill.page);
+	err = ock_fill_range(&fill, fault, addr, end);
+	/* Killed: let the fault be taken again, or not. */
+	if (err && err != -EINTR)
+		result = err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	ock_stat_inc(OCK_STAT_MAP_FAULTS);
+	trace_onecopy_map_fill(region->cookie, (end - addr) >> PAGE_SHIFT, fill.huge, err);
+out:
+	up_read(&region->map_lock);
+	return result;
+}
+
+/* ---- areas ---- */
+
+/* False: the region is dead. */
+static bool ock_keeper_add(struct ock_region *region)
+{
+	bool alive;
+
+	down_write(&region->map_lock);
+	alive = !region->dead;
+	if (alive && !region->keepers++)
+		refcount_inc(&region->users);
+	up_write(&region->map_lock);
+	return alive;
+}
+
+static void ock_keeper_drop(struct ock_region *region)
+{
+	bool last;
+
+	down_write(&region->map_lock);
+	last = !region->dead && !--region->keepers;
+	up_write(&region->map_lock);
+	if (last)
+		ock_region_put_user(region);
+}
+
+/* An area was split or copied by mremap(). */
+static void ock_area_open(struct vm_area_struct *vma)
+{
+	struct ock_region *region = vma->vm_private_data;
+
+	ock_region_ref(region);
+	if (region->flags & ONECOPY_REGION_LINGER)
+		ock_keeper_add(region);
+	ock_stat_inc(OCK_LIVE_MAPPINGS);
+}
+
+static void ock_area_close(struct vm_area_struct *vma)
+{
+	struct ock_region *region = vma->vm_private_data;
+
+	if (region->flags & ONECOPY_REGION_LINGER)
+		ock_keeper_drop(region);
+	ock_region_unref(region);
+	ock_stat_dec(OCK_LIVE_MAPPINGS);
+}
+
+static const struct vm_operations_struct area_ops = {
+	.open = ock_area_open,
+	.close = ock_area_close,
+	.fault = ock_area_fault,
+};
+
+/* The region's offsets, chosen once. */
+static void ock_map_place(struct ock_region *region)
+{
+	u32 nr = region->pages.nr_pages;
+	u64 last = OCK_RANGE_LAST - nr;
+
+	down_write(&region->map_lock);
+	while (!region->map_page) {
+		u64 place = atomic64_add_return(nr, &next_range) - nr;
+
+		if (place <= last)
+			region->map_page = place;
+		else
+			atomic64_cmpxchg(&next_range, place + nr, OCK_RANGE_FIRST);
+	}
+	up_write(&region->map_lock);
+}
+
+static int ock_ticket_redeem(const struct ock_ticket *ticket, struct vm_area_struct *vma)
+{
+	struct ock_region *region;
+	struct ock_ref ref;
+	int err;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma_pages(vma) != ticket->nr)
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC || (vma->vm_flags & VM_WRITE && !ticket->write))
+		return -EACCES;
+	err = ock_region_look(ticket->cookie,
+			      ONECOPY_REGION_READ | (ticket->write ? ONECOPY_REGION_WRITE : 0),
+			      &ref);
+	if (err)
+		return err;
+	region = ref.region;
+	if (region->flags & ONECOPY_REGION_LINGER && !ock_keeper_add(region)) {
+		ock_region_put(&ref);
+		return -ENOENT;
+	}
+	ock_map_place(region);
+	vma->vm_pgoff = region->map_page + ticket->page;
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	vm_flags_clear(vma, VM_MAYEXEC | (ticket->write ? 0 : VM_MAYWRITE));
+	vma->vm_ops = &area_ops;
+	vma->vm_private_data = region;
+	ock_region_ref(region);
+	ock_stat_inc(OCK_LIVE_MAPPINGS);
+	ock_stat_inc(OCK_STAT_MAPPED);
+	ock_region_put(&ref);
+	return 0;
+}
+
+int ock_map_mmap(struct ock_tickets *tickets, struct vm_area_struct *vma)
+{
+	u64 index = vma->vm_pgoff - (OCK_TICKET_OFFSET >> PAGE_SHIFT);
+	struct ock_ticket *ticket;
+	int err;
+
+	if (index >= OCK_TICKETS_MAX)
+		return -EINVAL;
+	/* Taken out first: of two that try at once one gets it. */
+	ticket = xa_erase(&tickets->table, index);
+	if (!ticket)
+		return -EINVAL;
+	err = ock_ticket_redeem(ticket, vma);
+	kfree(ticket);
+	return err;
+}
+
+void ock_map_revoke(struct ock_region *region)
+{
+	bool kept = false;
+
+	down_write(&region->map_lock);
+	if (!region->dead) {
+		region->dead = true;
+		kept = region->keepers;
+	}
+	up_write(&region->map_lock);
+	if (region->mapped) {
+		unmap_mapping_range(inode->i_mapping, (loff_t)region->map_page << PAGE_SHIFT,
+				    (loff_t)region->pages.nr_pages << PAGE_SHIFT, 1);
+		ock_stat_inc(OCK_STAT_REVOKED);
+	}
+	if (kept)
+		ock_region_put_user(region);
+}

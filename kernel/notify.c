@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Changes that matter are those after which the owner's addresses may show other
+ * pages: unmapping, moving, replacing, the end of the process. Protection
+ * changes (mprotect(), fork(), NUMA scanning) leave pinned pages where they are.
+ */
+#include "notify.h"
+
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "pin.h"
+#include "region.h"
+#include "stats.h"
+
+#define OCK_WORDS_SIZE PAGE_ALIGN(OCK_GENERATION_SLOTS * sizeof(u64))
+
+void ock_generations_init(struct ock_generations *generations)
+{
+	mutex_init(&generations->lock);
+}
+
+void ock_generations_deinit(struct ock_generations *generations)
+{
+	vfree(generations->words);
+	bitmap_free(generations->used);
+}
+
+/* Under generations->lock. */
+static int ock_generations_prepare(struct ock_generations *generations)
+{
+	if (generations->words)
+		return 0;
+	generations->used = bitmap_zalloc(OCK_GENERATION_SLOTS, GFP_KERNEL_ACCOUNT);
+	if (!generations->used)
+		return -ENOMEM;
+	generations->words = vmalloc_user(OCK_WORDS_SIZE);
+	if (!generations->words) {
+		bitmap_free(generations->used);
+		generations->used = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int ock_generations_mmap(struct ock_generations *generations, struct vm_area_struct *vma)
+{
+	int err;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_end - vma->vm_start > OCK_WORDS_SIZE)
+		return -EINVAL;
+	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
+		return -EACCES;
+	vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
+	mutex_lock(&generations->lock);
+	err = ock_generations_prepare(generations);
+	if (!err)
+		err = remap_vmalloc_range(vma, generations->words, 0);
+	mutex_unlock(&generations->lock);
+	return err;
+}
+
+#ifdef CONFIG_MMU_NOTIFIER
+
+struct ock_span {
+	struct mmu_interval_notifier notifier;
+	struct ock_watch *watch;
+};
+
+struct ock_watch {
+	struct ock_region *region;
+	struct ock_generations *generations;
+	u32 slot;
+	u64 generation; /* while the region is good */
+	u32 nr;
+	struct ock_span spans[];
+};
+
+static bool ock_span_invalidate(struct mmu_interval_notifier *notifier,
+				const struct mmu_notifier_range *range, unsigned long sequence)
+{
+	struct ock_watch *watch = container_of(notifier, struct ock_span, notifier)->watch;
+
+	mmu_interval_set_seq(notifier, sequence);
+	switch (range->event) {
+	case MMU_NOTIFY_PROTECTION_VMA:
+	case MMU_NOTIFY_PROTECTION_PAGE:
+	case MMU_NOTIFY_SOFT_DIRTY:
+		break;
+	default:
+		atomic64_inc((atomic64_t *)&watch->generations->words[watch->slot]);
+		ock_region_make_stale(watch->region);
+	}
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops span_ops = {
+	.invalidate = ock_span_invalidate,
+};
+
+static int ock_watch_slot(struct ock_watch *watch)
+{
+	struct ock_generations *generations = watch->generations;
+	int err;
+
+	mutex_lock(&generations->lock);
+	err = ock_generations_prepare(generations);
+	if (err)
+		goto out;
+	watch->slot = find_first_zero_bit(generations->used, OCK_GENERATION_SLOTS);
+	if (watch->slot == OCK_GENERATION_SLOTS) {
+		err = -ENOSPC;
+		goto out;
+	}
+	__set_bit(watch->slot, generations->used);
+	watch->generation = READ_ONCE(generations->words[watch->slot]);
+out:
+	mutex_unlock(&generations->lock);
+	return err;
+}
+
+static int ock_watch_span(struct ock_watch *watch, const struct ock_vec *vec)
+{
+	unsigned long start = vec->addr & PAGE_MASK;
+	struct ock_span *span = &watch->spans[watch->nr];
+	int err;
+
+	span->watch = watch;
+	err = mmu_interval_notifier_insert(&span->notifier, current->mm, start,
+					   PAGE_ALIGN(vec->addr + vec->length) - start, &span_ops);
+	if (err)
+		return err;
+	watch->nr++;
+	/* A change under way that began before would not be told; wait for its end. */
+	mmu_interval_read_begin(&span->notifier);
+	return 0;
+}
+
+int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
+		     const struct ock_vec *vec, u32 nr, struct ock_watch **result)
+{
+	struct ock_watch *watch;
+	u64 length;
+	int err;
+
+	err = ock_vec_length(vec, nr, &length);
+	if (err)
+		return err;
+	watch = kvzalloc(struct_size(watch, spans, nr), GFP_KERNEL_ACCOUNT);
+	if (!watch)
+		return -ENOMEM;
+	watch->region = region;
+	watch->generations = generations;
+	err = ock_watch_slot(watch);
+	if (err) {
+		kvfree(watch);
+		return err;
+	}
+	ock_stat_inc(OCK_LIVE_WATCHES);
+	for (u32 i = 0; i < nr; i++) {
+		if (!vec[i].length)
+			continue;
+		err = ock_watch_span(watch, &vec[i]);
+		if (err) {
+			ock_watch_destroy(watch);
+			return err;
+		}
+	}
+	*result = watch;
+	return 0;
+}
+
+void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation)
+{
+	*slot = watch->slot;
+	*generation = watch->generation;
+}
+
+void ock_watch_destroy(struct ock_watch *watch)
+{
+	struct ock_generations *generations;
+
+	if (!watch)
+		return;
+	generations = watch->generations;
+	for (u32 i = 0; i < watch->nr; i++)
+		mmu_interval_notifier_remove(&watch->spans[i].notifier);
+	mutex_lock(&generations->lock);
+	/* The slot's next region must not find the value that was good for this one. */
+	atomic64_inc((atomic64_t *)&generations->words[watch->slot]);
+	__clear_bit(watch->slot, generations->used);
+	mutex_unlock(&generations->lock);
+	kvfree(watch);
+	ock_stat_dec(OCK_LIVE_WATCHES);
+}
+
+#else
+
+int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
+		     const struct ock_vec *vec, u32 nr, struct ock_watch **result)
+{
+	return -EOPNOTSUPP;
+}
+
+void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation)
+{
+}
+
+void ock_watch_destroy(struct ock_watch *watch)
+{
+}
+
+#endif

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "pin.h"
+
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "stats.h"
+
+int ock_vec_import(const void __user *from, u32 nr, struct ock_vec **result)
+{
+	struct ock_vec *vec;
+
+	*result = NULL;
+	if (!nr)
+		return 0;
+	if (nr > OCK_SEGMENTS_MAX)
+		return -E2BIG;
+	vec = kvmalloc_array(nr, sizeof(*vec), GFP_KERNEL_ACCOUNT);
+	if (!vec)
+		return -ENOMEM;
+	if (copy_from_user(vec, from, nr * sizeof(*vec))) {
+		kvfree(vec);
+		return -EFAULT;
+	}
+	*result = vec;
+	return 0;
+}
+
+int ock_vec_length(const struct ock_vec *vec, u32 nr, u64 *length)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < nr; i++) {
+		u64 end;
+
+		if (check_add_overflow(vec[i].addr, vec[i].length, &end) ||
+		    check_add_overflow(sum, vec[i].length, &sum) || sum > S64_MAX)
+			return -EOVERFLOW;
+	}
+	*length = sum;
+	return 0;
+}
+
+/* What the segments will need. */
+static int ock_pages_measure(const struct ock_vec *vec, u32 nr, u32 *nr_segments, u32 *nr_pages)
+{
+	u64 length;
+	u64 pages = 0;
+	u32 segments = 0;
+	int err;
+
+	err = ock_vec_length(vec, nr, &length);
+	if (err)
+		return err;
+	for (u32 i = 0; i < nr; i++) {
+		if (!vec[i].length)
+			continue;
+		segments++;
+		/* Cannot overflow: each is below 2^52, and nr is bounded. */
+		pages += ((vec[i].addr + vec[i].length - 1) >> PAGE_SHIFT) -
+			 (vec[i].addr >> PAGE_SHIFT) + 1;
+	}
+	if (pages > U32_MAX)
+		return -EOVERFLOW;
+	*nr_segments = segments;
+	*nr_pages = pages;
+	return 0;
+}
+
+static void ock_pages_segment(struct ock_pages *pages, const struct ock_vec *vec, u32 nr)
+{
+	struct ock_segment *segment = pages->segments;
+	u64 start = 0;
+	u32 page = 0;
+
+	for (u32 i = 0; i < nr; i++) {
+		u32 offset = offset_in_page(vec[i].addr);
+
+		if (!vec[i].length)
+			continue;
+		*segment++ = (struct ock_segment){
+			.addr = vec[i].addr,
+			.start = start,
+			.length = vec[i].length,
+			.page = page,
+			.offset = offset,
+		};
+		start += vec[i].length;
+		page += (offset + vec[i].length + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	}
+	pages->length = start;
+}
+
+/* Makes room for one more run. */
+static int ock_pages_grow(struct ock_pages *pages, u32 *capacity)
+{
+	/* Contiguous memory is the rule where it matters, so start small. */
+	u32 wanted = min_t(u64, (u64)*capacity * 4, pages->nr_pages);
+	struct ock_run *runs;
+
+	runs = kvmalloc_array(wanted, sizeof(*runs), GFP_KERNEL_ACCOUNT);
+	if (!runs)
+		return -ENOMEM;
+	memcpy(runs, pages->runs, pages->nr_runs * sizeof(*runs));
+	if (pages->runs != pages->few)
+		kvfree(pages->runs);
+	pages->runs = runs;
+	*capacity = wanted;
+	return 0;
+}
+
+static bool ock_run_continues(const struct ock_run *run, struct page *page)
+{
+	struct page *last = run->first + run->nr - 1;
+
+	/* Without a virtual memory map, page structs do not follow each other
+	 * everywhere where pages do; both must. */
+	if (page != last + 1 || page_to_pfn(page) != page_to_pfn(last) + 1)
+		return false;
+	if (PageCompound(page) || PageCompound(last))
+		return compound_head(page) == compound_head(last);
+	return true;
+}
+
+/* Adds pinned pages; on error those not taken are unpinned. */
+static int ock_pages_append(struct ock_pages *pages, struct page **batch, u32 nr, u32 *at,
+			    u32 *capacity)
+{
+	struct ock_run *run = pages->nr_runs ? &pages->runs[pages->nr_runs - 1] : NULL;
+
+	for (u32 i = 0; i < nr; i++) {
+		if (run && ock_run_continues(run, batch[i])) {
+			run->nr++;
+			(*at)++;
+			continue;
+		}
+		if (pages->nr_runs == *capacity) {
+			int err = ock_pages_grow(pages, capacity);
+
+			if (err) {
+				unpin_user_pages(batch + i, nr - i);
+				return err;
+			}
+		}
+		run = &pages->runs[pages->nr_runs++];
+		*run = (struct ock_run){.first = batch[i], .page = *at, .nr = 1};
+		(*at)++;
+	}
+	return 0;
+}
+
+#define OCK_BATCH_SMALL 16
+#define OCK_BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+struct ock_batch {
+	struct page **pages;
+	u32 max;
+};
+
+static int ock_pages_pin_segment(struct ock_pages *pages, const struct ock_segment *segment,
+				 unsigned int flags, const struct ock_batch *batch, u32 *at,
+				 u32 *capacity)
+{
+	unsigned long addr = segment->addr & PAGE_MASK;
+	u64 left = (segment->offset + segment->length + PAGE_SIZE - 1) >> PAGE_SHIFT;
+
+	while (left) {
+		int got;
+		int err;
+
+		got = pin_user_pages_fast(addr, min_t(u64, left, batch->max), flags, batch->pages);
+		if (got <= 0)
+			return fatal_signal_pending(current) ? -EINTR
+			       : got == -ENOMEM		     ? -ENOMEM
+							     : -EFAULT;
+		err = ock_pages_append(pages, batch->pages, got, at, capacity);
+		if (err)
+			return err;
+		addr += (unsigned long)got << PAGE_SHIFT;
+		left -= got;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void ock_pages_drop(struct ock_pages *pages)
+{
+	for (u32 i = 0; i < pages->nr_runs; i++) {
+		unpin_user_page_range_dirty_lock(pages->runs[i].first, pages->runs[i].nr,
+						 pages->writable);
+		cond_resched();
+	}
+	pages->nr_runs = 0;
+}
+
+static int ock_pages_pin_all(struct ock_pages *pages, const struct ock_batch *batch,
+			     unsigned int flags, u32 *capacity)
+{
+	u32 at = 0;
+
+	for (u32 i = 0; i < pages->nr_segments; i++) {
+		int err = ock_pages_pin_segment(pages, &pages->segments[i], flags, batch, &at,
+						capacity);
+		if (err) {
+			ock_pages_drop(pages);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int ock_pages_pin_by_batch(struct ock_pages *pages, bool writable)
+{
+	struct page *small[OCK_BATCH_SMALL];
+	struct ock_batch batch = {.pages = small, .max = OCK_BATCH_SMALL};
+	u32 capacity = ARRAY_SIZE(pages->few);
+	bool private = !writable && !OCK_PIN_UNSHARES;
+	int err;
+
+	if (pages->nr_pages > OCK_BATCH_SMALL) {
+		batch.pages = (struct page **)__get_free_page(GFP_KERNEL);
+		if (!batch.pages)
+			return -ENOMEM;
+		batch.max = OCK_BATCH;
+	}
+	/* As for writing where that is possible, to get the page that the owner
+	 * will write to; see OCK_PIN_UNSHARES. */
+	err = ock_pages_pin_all(pages, &batch,
+				FOLL_LONGTERM | (writable || private ? FOLL_WRITE : 0), &capacity);
+	if (err == -EFAULT && private)
+		err = ock_pages_pin_all(pages, &batch, FOLL_LONGTERM, &capacity);
+	if (batch.pages != small)
+		free_page((unsigned long)batch.pages);
+	return err;
+}
+
+static void ock_pages_free(struct ock_pages *pages)
+{
+	if (pages->runs != pages->few)
+		kvfree(pages->runs);
+	if (pages->segments != &pages->one)
+		kvfree(pages->segments);
+	pages->runs = NULL;
+	pages->segments = NULL;
+	pages->nr_segments = 0;
+	pages->nr_pages = 0;
+	pages->length = 0;
+}
+
+int ock_pages_pin(struct ock_pages *pages, const struct ock_vec *vec, u32 nr, bool writable,
+		  const struct ock_limits *limits)
+{
+	u32 nr_segments;
+	u32 nr_pages;
+	int err;
+
+	memset(pages, 0, sizeof(*pages));
+	err = ock_pages_measure(vec, nr, &nr_segments, &nr_pages);
+	if (err)
+		return err;
+	err = ock_charge_take(&pages->charge, limits, nr_pages);
+	if (err)
+		return err;
+
+	pages->segments = &pages->one;
+	pages->runs = pages->few;
+	pages->writable = writable;
+	if (nr_segments > 1) {
+		pages->segments =
+			kvmalloc_array(nr_segments, sizeof(*pages->segments), GFP_KERNEL_ACCOUNT);
+		if (!pages->segments) {
+			err = -ENOMEM;
+			goto free;
+		}
+	}
+	pages->nr_segments = nr_segments;
+	pages->nr_pages = nr_pages;
+	ock_pages_segment(pages, vec, nr);
+	err = ock_pages_pin_by_batch(pages, writable);
+	if (err)
+		goto free;
+	ock_stat_add(OCK_LIVE_PAGES, nr_pages);
+	return 0;
+free:
+	ock_pages_free(pages);
+	ock_charge_give(&pages->charge);
+	return err;
+}
+
+void ock_pages_unpin(struct ock_pages *pages)
+{
+	ock_stat_add(OCK_LIVE_PAGES, -(s64)pages->nr_pages);
+	ock_pages_drop(pages);
+	ock_pages_free(pages);
+	ock_charge_give(&pages->charge);
+}
+
+/* The last segment that starts at or before @position. */
+static u32 ock_pages_find_segment(const struct ock_pages *pages, u64 position)
+{
+	u32 low = 0;
+	u32 high = pages->nr_segments;
+
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (pages->segments[middle].start <= position)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The run that holds page @page. */
+static u32 ock_pages_find_run(const struct ock_pages *pages, u32 page)
+{
+	u32 low = 0;
+	u32 high = pages->nr_runs;
+
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (pages->runs[middle].page <= page)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Index of the page of @position, which is in @segment, and the byte in it. */
+static u32 ock_segment_page(const struct ock_segment *segment, u64 position, u32 *offset)
+{
+	u64 byte = segment->offset + (position - segment->start);
+
+	*offset = offset_in_page(byte);
+	return segment->page + (byte >> PAGE_SHIFT);
+}
+
+void ock_cursor_init(struct ock_cursor *cursor, const struct ock_pages *pages, u64 position)
+{
+	*cursor = (struct ock_cursor){.pages = pages, .position = position};
+	if (position < pages->length) {
+		u32 offset;
+
+		cursor->segment = ock_pages_find_segment(pages, position);
+		cursor->run = ock_pages_find_run(
+			pages,
+			ock_segment_page(&pages->segments[cursor->segment], position, &offset));
+	}
+}
+
+size_t ock_cursor_peek(struct ock_cursor *cursor, size_t max, struct page **page, u32 *offset)
+{
+	const struct ock_pages *pages = cursor->pages;
+	const struct ock_segment *segment;
+	const struct ock_run *run;
+	u64 bytes;
+	u32 index;
+
+	if (cursor->position >= pages->length)
+		return 0;
+	segment = &pages->segments[cursor->segment];
+	while (cursor->position - segment->start >= segment->length)
+		segment = &pages->segments[++cursor->segment];
+	index = ock_segment_page(segment, cursor->position, offset);
+	run = &pages->runs[cursor->run];
+	while (index - run->page >= run->nr)
+		run = &pages->runs[++cursor->run];
+
+	*page = run->first + (index - run->page);
+	bytes = ((u64)(run->page + run->nr - index) << PAGE_SHIFT) - *offset;
+	bytes = min(bytes, segment->start + segment->length - cursor->position);
+	return min_t(u64, bytes, max);
+}
+
+void ock_cursor_advance(struct ock_cursor *cursor, size_t bytes)
+{
+	cursor->position += bytes;
+}

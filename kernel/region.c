@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Life of a region.
+ *
+ * Whoever takes it out of ctx->regions, under ctx->lock, destroys it, and so
+ * exactly one does: REGION_DESTROY, the lookup that uses up a single-use one, or
+ * close. From then on, in this order:
+ *
+ *  1. it leaves the table: lookups that begin later do not find it;
+ *  2. its mappings are revoked (see map.c);
+ *  3. its watch ends: no notifier knows it any more;
+ *  4. @hot is closed: lookups that found it before cannot hold it through that;
+ *  5. the table's user goes. The last user unpins.
+ *
+ * A lookup runs under rcu_read_lock() from the table to the count, and the struct
+ * is freed by RCU, so it never touches freed memory; it fails if the count is
+ * 0 already. It may well succeed on a region just destroyed while a copy still
+ * runs: it began before, and the pages are there.
+ *
+ * region->ctx may be followed while the region is in ctx->regions, or under
+ * rcu_read_lock() after it was found in the table: close frees ctx by RCU, after
+ * it took all regions out.
+ */
+#include "region.h"
+
+#include <linux/cred.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include <onecopy.h>
+
+#include "map.h"
+#include "notify.h"
+#include "stats.h"
+#include "trace.h"
+
+/* Lookups after which a region gets a per-CPU count. */
+#define OCK_HOT 64
+
+/* The per-CPU count: one user of the region, as long as it is open. */
+struct ock_hot {
+	struct percpu_ref ref;
+	struct ock_region *region;
+	struct work_struct work;
+	struct rcu_head rcu;
+};
+
+static struct rhashtable table;
+static struct workqueue_struct *workqueue;
+
+/* Cookies are random, and not chosen by who could want them to collide. */
+static u32 ock_cookie_hash(const void *data, u32 len, u32 seed)
+{
+	u64 cookie = *(const u64 *)data;
+
+	return (u32)(cookie >> 32) ^ (u32)cookie ^ seed;
+}
+
+static const struct rhashtable_params table_params = {
+	.key_len = sizeof_field(struct ock_region, cookie),
+	.key_offset = offsetof(struct ock_region, cookie),
+	.head_offset = offsetof(struct ock_region, hash),
+	.hashfn = ock_cookie_hash,
+	.automatic_shrinking = true,
+};
+
+int ock_region_init(void)
+{
+	int err;
+
+	workqueue = alloc_workqueue("onecopy", WQ_UNBOUND, 0);
+	if (!workqueue)
+		return -ENOMEM;
+	err = rhashtable_init(&table, &table_params);
+	if (err)
+		destroy_workqueue(workqueue);
+	return err;
+}
+
+void ock_region_exit(void)
+{
+	/* Counts that were closed become work after a grace period. */
+	rcu_barrier();
+	destroy_workqueue(workqueue);
+	rhashtable_destroy(&table);
+}
+
+void ock_region_ref(struct ock_region *region)
+{
+	refcount_inc(&region->refs);
+}
+
+void ock_region_unref(struct ock_region *region)
+{
+	if (refcount_dec_and_test(&region->refs))
+		kfree_rcu(region, rcu);
+}
+
+void ock_region_put_user(struct ock_region *region)
+{
+	if (!refcount_dec_and_test(&region->users))
+		return;
+	ock_pages_unpin(&region->pages);
+	ock_user_region_give(region->user);
+	ock_stat_dec(OCK_LIVE_REGIONS);
+	ock_region_unref(region);
+}
+
+static void ock_hot_work(struct work_struct *work)
+{
+	struct ock_hot *hot = container_of(work, struct ock_hot, work);
+
+	percpu_ref_exit(&hot->ref);
+	ock_region_put_user(hot->region);
+	kfree_rcu(hot, rcu);
+}
+
+/* Maybe in an RCU callback, where pages cannot be unpinned. */
+static void ock_hot_release(struct percpu_ref *ref)
+{
+	struct ock_hot *hot = container_of(ref, struct ock_hot, ref);
+
+	queue_work(workqueue, &hot->work);
+}
+
+/* Stands for a count that may not come any more. */
+#define OCK_HOT_CLOSED ((struct ock_hot *)ERR_PTR(-ENOENT))
+
+/* The caller holds a user. No harm if there is no memory. */
+static void ock_hot_open(struct ock_region *region)
+{
+	struct ock_hot *hot;
+
+	hot = kzalloc(sizeof(*hot), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!hot)
+		return;
+	if (percpu_ref_init(&hot->ref, ock_hot_release, 0, GFP_KERNEL | __GFP_NOWARN)) {
+		kfree(hot);
+		return;
+	}
+	hot->region = region;
+	INIT_WORK(&hot->work, ock_hot_work);
+	refcount_inc(&region->users);
+	if (cmpxchg((struct ock_hot __force **)&region->hot, NULL, hot)) {
+		/* Another was first, or the region is being destroyed. */
+		refcount_dec(&region->users);
+		percpu_ref_exit(&hot->ref);
+		kfree(hot);
+	}
+}
+
+static void ock_hot_close(struct ock_region *region)
+{
+	struct ock_hot *hot;
+
+	hot = xchg((struct ock_hot __force **)&region->hot, OCK_HOT_CLOSED);
+	if (hot)
+		percpu_ref_kill(&hot->ref);
+}
+
+/* The caller took it out of ctx->regions. */
+static void ock_region_finish(struct ock_region *region, bool revoke)
+{
+	trace_onecopy_region_destroy(region->cookie, region->pages.length);
+	rhashtable_remove_fast(&table, &region->hash, table_params);
+	if (revoke)
+		ock_map_revoke(region);
+	ock_watch_destroy(region->watch);
+	ock_hot_close(region);
+	ock_stat_inc(OCK_STAT_DESTROYED);
+	ock_region_put_user(region);
+}
+
+static void ock_region_stale_work(struct work_struct *work)
+{
+	struct ock_region *region = container_of(work, struct ock_region, work);
+
+	ock_map_revoke(region);
+	ock_region_unref(region);
+}
+
+void ock_region_make_stale(struct ock_region *region)
+{
+	if (xchg(&region->stale, true))
+		return;
+	ock_stat_inc(OCK_STAT_STALE);
+	trace_onecopy_region_stale(region->cookie);
+	/* Revoking takes locks under which notifiers are called. */
+	if (region->flags & ONECOPY_REGION_LINGER)
+		return;
+	ock_region_ref(region);
+	if (!queue_work(workqueue, &region->work))
+		ock_region_unref(region);
+}
+
+/* Publishes; from here on others may find and destroy it. */
+static int ock_region_insert(struct ock_ctx *ctx, struct ock_region *region, u64 *cookie)
+{
+	u64 random;
+	int err;
+
+	spin_lock(&ctx->lock);
+	list_add(&region->node, &ctx->regions);
+	spin_unlock(&ctx->lock);
+	do {
+		do
+			random = get_random_u64();
+		while (!random);
+		region->cookie = random;
+		err = rhashtable_lookup_insert_fast(&table, &region->hash, table_params);
+	} while (err == -EEXIST);
+	if (!err) {
+		*cookie = random;
+		return 0;
+	}
+	spin_lock(&ctx->lock);
+	list_del_init(&region->node);
+	spin_unlock(&ctx->lock);
+	return -ENOMEM;
+}
+
+int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
+		      u64 *cookie, u32 *slot, u64 *generation)
+{
+	struct ock_region *region;
+	int err;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	if (!region)
+		return -ENOMEM;
+	region->flags = flags;
+	region->uid = ctx->uid;
+	region->ctx = ctx;
+	region->user = ctx->limits.user;
+	refcount_set(&region->users, 1);
+	refcount_set(&region->refs, 1);
+	init_rwsem(&region->map_lock);
+	INIT_WORK(&region->work, ock_region_stale_work);
+
+	err = ock_user_region_take(&ctx->limits);
+	if (err)
+		goto free;
+	/* First the watch, then the pages: a change in between is seen. */
+	if (flags & ONECOPY_REGION_TRACK) {
+		err = ock_watch_create(region, &ctx->generations, vec, nr, &region->watch);
+		if (err)
+			goto give;
+		ock_watch_word(region->watch, slot, generation);
+	}
+	err = ock_pages_pin(&region->pages, vec, nr, flags & ONECOPY_REGION_WRITE, &ctx->limits);
+	if (err)
+		goto unwatch;
+	/* Taken before others can find the region and destroy it. */
+	ock_stat_inc(OCK_LIVE_REGIONS);
+	ock_stat_inc(OCK_STAT_CREATED);
+	trace_onecopy_region_create(flags, region->pages.length, region->pages.nr_runs);
+	err = ock_region_insert(ctx, region, cookie);
+	if (err)
+		goto unpin;
+	return 0;
+unpin:
+	ock_stat_dec(OCK_LIVE_REGIONS);
+	ock_stat_inc(OCK_STAT_DESTROYED);
+	ock_pages_unpin(&region->pages);
+unwatch:
+	ock_watch_destroy(region->watch);
+give:
+	ock_user_region_give(region->user);
+free:
+	ock_region_unref(region);
+	return err;
+}
+
+/* Whoever gets true destroys it. Under RCU, or ctx is the caller's. */
+static bool ock_region_claim(struct ock_region *region, struct ock_ctx *ctx)
+{
+	bool claimed = false;
+
+	spin_lock(&ctx->lock);
+	if (!list_empty(&region->node)) {
+		list_del_init(&region->node);
+		claimed = true;
+	}
+	spin_unlock(&ctx->lock);
+	return claimed;
+}
+
+int ock_region_destroy(struct ock_ctx *ctx, u64 cookie)
+{
+	struct ock_region *region;
+	bool claimed;
+
+	rcu_read_lock();
+	region = rhashtable_lookup(&table, &cookie, table_params);
+	claimed = region && region->ctx == ctx && ock_region_claim(region, ctx);
+	rcu_read_unlock();
+	if (!claimed)
+		return -ENOENT;
+	ock_region_finish(region, true);
+	return 0;
+}
+
+void ock_region_destroy_all(struct ock_ctx *ctx)
+{
+	for (;;) {
+		struct ock_region *region;
+
+		spin_lock(&ctx->lock);
+		region = list_first_entry_or_null(&ctx->regions, struct ock_region, node);
+		if (region)
+			list_del_init(&region->node);
+		spin_unlock(&ctx->lock);
+		if (!region)
+			return;
+		ock_region_finish(region, !(region->flags & ONECOPY_REGION_LINGER));
+		cond_resched();
+	}
+}
+
+/* Takes a user of a region found under RCU. */
+static bool ock_region_hold(struct ock_region *region, struct ock_ref *ref)
+{
+	struct ock_hot *hot = rcu_dereference(region->hot);
+
+	if (IS_ERR_OR_NULL(hot) || !percpu_ref_tryget_live(&hot->ref)) {
+		if (!refcount_inc_not_zero(&region->users))
+			return false;
+		hot = NULL;
+	}
+	*ref = (struct ock_ref){.region = region, .hot = hot};
+	return true;
+}
+
+static int ock_region_check(const struct ock_region *region, u32 need)
+{
+	if (!(region->flags & ONECOPY_REGION_ANY_USER) && !uid_eq(region->uid, current_uid()))
+		return -EPERM;
+	if ((region->flags & need) != need)
+		return -EACCES;
+	if (READ_ONCE(region->stale))
+		return -ESTALE;
+	return 0;
+}
+
+/* @use: SINGLE_USE regions are used up: the table's user becomes the caller's. */
+static int ock_region_find(u64 cookie, u32 need, bool use, struct ock_ref *ref)
+{
+	struct ock_region *region;
+	bool claimed = false;
+	int err = -ENOENT;
+
+	rcu_read_lock();
+	region = rhashtable_lookup(&table, &cookie, table_params);
+	if (!region)
+		goto out;
+	err = ock_region_check(region, need);
+	if (err)
+		goto out;
+	if (use && region->flags & ONECOPY_REGION_SINGLE_USE) {
+		/* The table's user is ours then: holding cannot fail. */
+		claimed = ock_region_claim(region, region->ctx);
+		if (!claimed || !ock_region_hold(region, ref))
+			err = -ENOENT;
+	} else if (!ock_region_hold(region, ref)) {
+		err = -ENOENT;
+	}
+out:
+	rcu_read_unlock();
+	if (err) {
+		ock_stat_inc(OCK_STAT_REFUSED);
+		return err;
+	}
+	if (claimed)
+		ock_region_finish(region, true);
+	return 0;
+}
+
+/* Lookups in a row make a region hot; the count is racy, and may be. */
+static void ock_region_warm(struct ock_region *region)
+{
+	unsigned int found = READ_ONCE(region->found);
+
+	if (found > OCK_HOT)
+		return;
+	WRITE_ONCE(region->found, found + 1);
+	if (found == OCK_HOT)
+		ock_hot_open(region);
+}
+
+int ock_region_get(u64 cookie, u32 need, struct ock_ref *ref)
+{
+	int err = ock_region_find(cookie, need, true, ref);
+
+	if (!err && !ref->hot)
+		ock_region_warm(ref->region);
+	return err;
+}
+
+int ock_region_look(u64 cookie, u32 need, struct ock_ref *ref)
+{
+	return ock_region_find(cookie, need, false, ref);
+}
+
+void ock_region_put(struct ock_ref *ref)
+{
+	struct ock_region *region = ref->region;
+
+	if (!region)
+		return;
+	ref->region = NULL;
+	if (ref->hot)
+		percpu_ref_put(&ref->hot->ref);
+	else
+		ock_region_put_user(region);
+}
