@@ -7,6 +7,7 @@
  * into the headers and says OCK_HAVE_...; no other file asks.
  */
 
+#include <linux/eventfd.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 
@@ -37,6 +38,15 @@
 #else
 #define OCK_PIN_UNSHARES false
 #endif
+
+static inline void ock_eventfd_signal(struct eventfd_ctx *ctx)
+{
+#ifdef OCK_HAVE_EVENTFD_SIGNAL_ONE
+	eventfd_signal(ctx);
+#else
+	eventfd_signal(ctx, 1);
+#endif
+}
 
 #ifndef OCK_HAVE_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

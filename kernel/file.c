@@ -55,12 +55,12 @@ struct ock_call {
 		struct onecopy_map map;
 		struct onecopy_async_setup setup;
 		struct onecopy_cancel cancel;
-	};
+	} argument;
 };
 
 static int ock_call_answer(struct ock_call *call)
 {
-	return copy_to_user(call->user, &call->info, call->size) ? -EFAULT : 0;
+	return copy_to_user(call->user, &call->argument, call->size) ? -EFAULT : 0;
 }
 
 static struct ock_async *ock_file_async(const struct ock_file *file)
@@ -71,7 +71,7 @@ static struct ock_async *ock_file_async(const struct ock_file *file)
 static int ock_file_info(struct ock_call *call)
 {
 	const struct ock_ctx *ctx = call->file->ctx;
-	struct onecopy_info *info = &call->info;
+	struct onecopy_info *info = &call->argument.info;
 
 	if (info->flags || info->reserved)
 		return -EINVAL;
@@ -94,7 +94,7 @@ static int ock_file_info(struct ock_call *call)
 
 static int ock_file_create(struct ock_call *call)
 {
-	struct onecopy_region_create *create = &call->create;
+	struct onecopy_region_create *create = &call->argument.create;
 	struct ock_ctx *ctx = call->file->ctx;
 	struct ock_vec *vec;
 	u32 slot = 0;
@@ -124,14 +124,14 @@ static int ock_file_create(struct ock_call *call)
 
 static int ock_file_destroy(struct ock_call *call)
 {
-	if (call->destroy.flags)
+	if (call->argument.destroy.flags)
 		return -EINVAL;
-	return ock_region_destroy(call->file->ctx, call->destroy.cookie);
+	return ock_region_destroy(call->file->ctx, call->argument.destroy.cookie);
 }
 
 static int ock_file_region(struct ock_call *call)
 {
-	struct onecopy_region_info *info = &call->region;
+	struct onecopy_region_info *info = &call->argument.region;
 	struct ock_ref ref;
 	int err;
 
@@ -172,7 +172,7 @@ static int ock_copy_check(const struct onecopy_copy *copy)
 static int ock_end_open(struct ock_end *end, const struct ock_call *call, u64 cookie, u64 offset,
 			const struct ock_vec *vec, u32 need)
 {
-	const struct onecopy_copy *copy = &call->copy;
+	const struct onecopy_copy *copy = &call->argument.copy;
 
 	if (cookie)
 		return ock_end_region(end, cookie, offset, need);
@@ -184,7 +184,7 @@ static int ock_end_open(struct ock_end *end, const struct ock_call *call, u64 co
 
 static int ock_file_submit(struct ock_call *call, struct ock_copy *work)
 {
-	struct onecopy_copy *copy = &call->copy;
+	struct onecopy_copy *copy = &call->argument.copy;
 	struct ock_async *async = ock_file_async(call->file);
 	u32 how = OCK_SUBMIT_THREAD;
 	int err;
@@ -203,7 +203,7 @@ static int ock_file_submit(struct ock_call *call, struct ock_copy *work)
 
 static int ock_file_copy(struct ock_call *call)
 {
-	struct onecopy_copy *copy = &call->copy;
+	struct onecopy_copy *copy = &call->argument.copy;
 	struct ock_copy work;
 	struct ock_vec *vec;
 	int err;
@@ -243,7 +243,7 @@ out:
 static int ock_file_map(struct ock_call *call)
 {
 	struct ock_tickets *tickets = &call->file->tickets;
-	struct onecopy_map *map = &call->map;
+	struct onecopy_map *map = &call->argument.map;
 	struct ock_map_answer answer;
 	int err;
 
@@ -266,7 +266,7 @@ static int ock_file_map(struct ock_call *call)
 
 static int ock_file_setup(struct ock_call *call)
 {
-	const struct onecopy_async_setup *setup = &call->setup;
+	const struct onecopy_async_setup *setup = &call->argument.setup;
 	struct ock_file *file = call->file;
 	struct ock_async_config config = {
 		.words = OCK_WORDS_COMPLETION,
@@ -302,9 +302,9 @@ static int ock_file_cancel(struct ock_call *call)
 {
 	struct ock_async *async = ock_file_async(call->file);
 
-	if (call->cancel.flags || call->cancel.reserved)
+	if (call->argument.cancel.flags || call->argument.cancel.reserved)
 		return -EINVAL;
-	return async ? ock_async_cancel(async, call->cancel.slot) : -ENXIO;
+	return async ? ock_async_cancel(async, call->argument.cancel.slot) : -ENXIO;
 }
 
 struct ock_request {
@@ -353,7 +353,7 @@ static long ock_file_ioctl(struct file *filp, unsigned int command, unsigned lon
 		return -EINVAL;
 	if (size > PAGE_SIZE)
 		return -E2BIG;
-	err = copy_struct_from_user(&call.info, request->size, call.user, size);
+	err = copy_struct_from_user(&call.argument, request->size, call.user, size);
 	if (err)
 		return err;
 	call.size = min(size, request->size);

@@ -30,7 +30,6 @@
 
 #include <linux/fs_context.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/pagemap.h>
 #include <linux/pseudo_fs.h>
@@ -67,9 +66,9 @@ static int ock_fs_init_context(struct fs_context *context)
 	return init_pseudo(context, OCK_FS_MAGIC) ? 0 : -ENOMEM;
 }
 
+/* No owner: our own mount would keep the module loaded. Files do that. */
 static struct file_system_type fs_type = {
 	.name = "onecopy",
-	.owner = THIS_MODULE,
 	.init_fs_context = ock_fs_init_context,
 	.kill_sb = kill_anon_super,
 };
