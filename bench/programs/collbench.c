@@ -21,8 +21,12 @@
  * averages the slowest rank's time; how unevenly ranks leave a barrier (0.2 to
  * 1 us) is then part of the time, which blurs calls of a few us: at 16 KiB
  * prefer the loop.
+ *
+ * Off-cache, each repetition comes with the node's copy speed, measured right
+ * before and after it; warm, with 0.
  */
 #include "collective.h"
+#include "copyspeed.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -354,6 +358,11 @@ static double time_pass(const struct options *opt, const struct cell *cell, size
 	return opt->per_call ? time_calls(cell, calls) : time_loop(cell, calls);
 }
 
+static double copy_speed(const struct options *opt)
+{
+	return opt->warm ? 0 : copyspeed_measure();
+}
+
 /*
  * Calls of a pass: all slots once when the time allows, warm ones many times.
  * Found by growing batches: some MPIs are a thousand times slower from the
@@ -378,7 +387,7 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 {
 	size_t calls = choose_calls(opt, cell), errors, passes;
 	uint32_t stamp = 1;
-	double start = MPI_Wtime();
+	double start = MPI_Wtime(), before;
 
 	prepare(cell, stamp);
 	time_pass(opt, cell, calls);
@@ -386,8 +395,9 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 	if (passes < 1)
 		passes = 1;
 	errors = count_errors(cell, calls, stamp);
+	before = copy_speed(opt);
 	for (int rep = 0; rep < opt->reps; rep++) {
-		double total = 0;
+		double total = 0, after;
 		int messages = cell->op->pair ? 2 : 1;
 
 		for (size_t pass = 0; pass < passes; pass++) {
@@ -396,13 +406,16 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 			total += time_pass(opt, cell, calls);
 		}
 		total = slowest(total);
+		after = copy_speed(opt);
 		if (rep == opt->reps - 1)
 			errors += count_errors(cell, calls, stamp);
 		if (rank == 0)
-			printf("%s,%zu,%d,%s,%d,%zu,%.4f,%zu\n", cell->op->name,
+			printf("%s,%zu,%d,%s,%d,%zu,%.4f,%zu,%.0f\n", cell->op->name,
 			       cell->call.words * WORD, nranks, opt->warm ? "warm" : "off-cache",
 			       rep, calls * passes,
-			       total * 1e6 / (double)(calls * passes * (size_t)messages), errors);
+			       total * 1e6 / (double)(calls * passes * (size_t)messages), errors,
+			       (before + after) / 2);
+		before = after;
 	}
 	if (rank == 0)
 		fflush(stdout);
@@ -434,8 +447,10 @@ int main(int argc, char **argv)
 	}
 	arena_init(&send, send_words);
 	arena_init(&recv, recv_words);
+	if (!opt.warm)
+		copyspeed_init(opt.cache);
 	if (rank == 0)
-		printf("collective,bytes,ranks,mode,repetition,calls,usec,errors\n");
+		printf("collective,bytes,ranks,mode,repetition,calls,usec,errors,copy_speed\n");
 	for (size_t i = 0; i < opt.nops * opt.nsizes; i++) {
 		const struct collective *op = opt.ops[i / opt.nsizes];
 		struct cell cell;
@@ -450,6 +465,8 @@ int main(int argc, char **argv)
 		cell.call.recv = recv.words;
 		errors += run_cell(&opt, &cell);
 	}
+	if (!opt.warm)
+		copyspeed_deinit();
 	arena_deinit(&send);
 	arena_deinit(&recv);
 	free(shares);

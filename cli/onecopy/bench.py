@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from onecopy import cells, install, machine, mpi, peers, programs, run, tables
-from onecopy.cells import FigureRow, LimitRow, Row
+from onecopy.cells import FigureRow, Row
 
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
 OTHERS = ("reduce_scatter", "barrier", "pingpong")
@@ -182,7 +182,7 @@ def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tupl
 def parse_rows(text: str, number: int, variant: str) -> list[Row]:
     """collbench's and firstuse's lines. A line cut off by a killed program is left out."""
     return [
-        cells.convert(Row, {**values, "round": str(number), "variant": variant})
+        cells.convert(Row, {"copy_speed": "0", **values, "round": str(number), "variant": variant})
         for values in csv.DictReader(io.StringIO(text))
         if None not in values and None not in values.values()
     ]
@@ -196,15 +196,13 @@ class Bench:
         self.settings = settings
         self.output = output
         self.rows: list[Row] = []
-        self.limits: list[LimitRow] = []
         self.figures: list[FigureRow] = []
         self.troubles: dict[str, int] = {}
         self._times = cells.Writer(Row, output / "times.csv")
-        self._limits = cells.Writer(LimitRow, output / "copylimit.csv")
         self._figures = cells.Writer(FigureRow, output / "figures.csv")
 
     def close(self) -> None:
-        for writer in (self._times, self._limits, self._figures):
+        for writer in (self._times, self._figures):
             writer.close()
 
     def order(self, number: int) -> list[Variant]:
@@ -273,15 +271,6 @@ class Bench:
             self._trouble(f"regionbench {mechanism} {direction}: {trouble}")
         self._keep_times(text, number, f"{cells.SUBJECT}-{mechanism}")
 
-    def copy_limit(self, ranks: int, number: int) -> None:
-        """With the MPI in PATH and never with onecopy: it copies between private buffers."""
-        plain = Variant("copylimit", peers.installed())
-        words: list[str | Path] = [programs.find("copylimit", plain.mpi), "0.1", str(self.settings.cache)]
-        text = self._output(plain, ranks, words, self.settings.limit)
-        rows = [cells.convert(LimitRow, {**v, "round": str(number)}) for v in csv.DictReader(io.StringIO(text))]
-        self.limits += rows
-        self._limits.add(rows)
-
 
 # ---- what to run ----------------------------------------------------------------------------------------------------
 
@@ -300,8 +289,6 @@ def round_tasks(bench: Bench, what: Sequence[str], ranks: int, number: int, smal
         )
 
     if "collectives" in what:
-        if not s.warm:
-            tasks.append(("copy limit", partial(bench.copy_limit, min(ranks, machine.usable_cpus()), number)))
         for name in s.collectives:
             alternate(name, bench.times, name, s.sizes, s.warm)
     if "small" in what:
@@ -387,14 +374,14 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def show(bench: Bench) -> None:
     out = Console() if sys.stdout.isatty() else Console(width=200)
-    speeds = cells.copy_speeds(bench.limits)
-    for table in tables.times(bench.rows, speeds):
+    for table in tables.times(bench.rows):
         out.print(table)
     for each in (tables.summary(bench.rows), tables.figures(bench.figures)):
         if each:
             out.print(each)
-    for ranks, speed in speeds.items():
-        out.print(f"copy limit, {ranks} processes: {speed / 1e9:.1f} GB/s")
+    for ranks, speed in cells.copy_speeds(bench.rows).items():
+        low, high = speed.low / 1e9, speed.high / 1e9
+        out.print(f"copy speed, {ranks} processes at once: {speed.median / 1e9:.1f} GB/s ({low:.1f}-{high:.1f})")
     for trouble, times in bench.troubles.items():
         console.print(f"[red]{times} x[/] {trouble}", highlight=False)
 
@@ -438,7 +425,7 @@ def main(args: argparse.Namespace) -> int:
         interrupted = True
     finally:
         bench.close()
-    tables.write_summary(bench.rows, cells.copy_speeds(bench.limits), output / "summary.csv")
+    tables.write_summary(bench.rows, output / "summary.csv")
     show(bench)
     console.print(f"written to {output}; draw it with: onecopy plot {output}", highlight=False)
     if interrupted:

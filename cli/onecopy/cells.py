@@ -37,16 +37,8 @@ class Row:
     calls: int
     usec: float
     errors: int
-
-
-@dataclass(frozen=True)
-class LimitRow:
-    """The copy speed of all ranks together in one round, by one way of copying."""
-
-    round: int
-    way: str
-    ranks: int
-    bytes_per_second: float
+    #: Bytes per second the node copied just before and after, all ranks at once; 0 where it was not measured.
+    copy_speed: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,8 +68,8 @@ class Spread:
     count: int
 
 
-AnyRow = Row | LimitRow | FigureRow
-T = TypeVar("T", Row, LimitRow, FigureRow)
+AnyRow = Row | FigureRow
+T = TypeVar("T", Row, FigureRow)
 
 
 class BrokenError(ValueError):
@@ -178,25 +170,39 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
     return factors[collective] * size if collective in factors else None
 
 
-def copy_speeds(rows: Iterable[LimitRow]) -> dict[int, float]:
-    """ranks -> bytes per second of all ranks: the best way of each round, the median of the rounds."""
-    best: dict[tuple[int, int], float] = {}
+def copy_speeds(rows: Iterable[Row]) -> dict[int, Spread]:
+    """ranks -> the spread of the node's copy speed over a run, in bytes per second."""
+    found: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        key = row.ranks, row.round
-        best[key] = max(best.get(key, 0.0), row.bytes_per_second)
-    by_ranks: dict[int, list[float]] = defaultdict(list)
-    for (ranks, _), speed in best.items():
-        by_ranks[ranks].append(speed)
-    return {ranks: statistics.median(speeds) for ranks, speeds in by_ranks.items()}
+        if row.copy_speed:
+            found[row.ranks].append(row.copy_speed)
+    return {ranks: spread(values) for ranks, values in found.items()}
 
 
-def limit_usec(cell: Cell, speeds: Mapping[int, float]) -> float | None:
-    """The time the node needs for the bytes of a cell at its copy speed."""
-    needed = copied_bytes(cell.collective, cell.bytes, cell.ranks)
-    usable = [ranks for ranks in speeds if ranks <= cell.ranks]
-    if needed is None or not usable:
+def limit_usec(row: Row) -> float | None:
+    """The time the node needed at that moment for the bytes of a row, at its copy speed."""
+    needed = copied_bytes(row.collective, row.bytes, row.ranks)
+    if not needed or not row.copy_speed:
         return None
-    return needed / speeds[max(usable)] * 1e6
+    return needed / row.copy_speed * 1e6
+
+
+def limits(rows: Iterable[Row]) -> dict[Cell, float]:
+    """cell -> the copy limit in us, the median over the rows of all variants."""
+    found: dict[Cell, list[float]] = defaultdict(list)
+    for row in rows:
+        if limit := limit_usec(row):
+            found[Cell(row.collective, row.bytes, row.ranks, row.mode)].append(limit)
+    return {cell: statistics.median(values) for cell, values in found.items()}
+
+
+def limit_ratios(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
+    """variant -> cell -> how many times its copy limit a repetition took: each is compared with its own moment."""
+    ratios: dict[str, dict[Cell, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if limit := limit_usec(row):
+            ratios[row.variant][Cell(row.collective, row.bytes, row.ranks, row.mode)].append(row.usec / limit)
+    return {variant: {cell: spread(values) for cell, values in by.items()} for variant, by in ratios.items()}
 
 
 def size_text(count: int) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onecopy import cells, run, tables
-from onecopy.cells import Cell, LimitRow, Row, Spread
+from onecopy.cells import Cell, Row, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ DPI = 150
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=Path, help="what `onecopy bench` wrote: times.csv, copylimit.csv")
+    parser.add_argument("directory", type=Path, help="what `onecopy bench` wrote: times.csv")
     parser.add_argument("--output", type=Path, metavar="DIR", help="where the PNGs go (default: the same directory)")
 
 
@@ -114,9 +114,7 @@ def speedups(rows: Sequence[Row], base: str, subject: str, mode: str) -> Figure 
     return figure
 
 
-def times(
-    rows: Sequence[Row], limits: Sequence[LimitRow], ranks: int, mode: str, variants: Sequence[str]
-) -> Figure | None:
+def times(rows: Sequence[Row], ranks: int, mode: str, variants: Sequence[str]) -> Figure | None:
     """Time over size, one panel an operation, one curve a variant, and the copy limit."""
     from matplotlib.figure import Figure
 
@@ -125,7 +123,7 @@ def times(
     names = list(dict.fromkeys(name for by_name in series.values() for name in by_name))
     if not names:
         return None
-    speeds = cells.copy_speeds(limits) if mode == "off-cache" else {}
+    limits = cells.limits(rows)
     columns = min(4, len(names))
     lines = math.ceil(len(names) / columns)
     figure = Figure(figsize=(1.2 + 3.3 * columns, 0.9 + 2.9 * lines), layout="constrained")
@@ -150,7 +148,7 @@ def times(
                 alpha=0.18,
                 linewidth=0,
             )
-        bounds = [cells.limit_usec(Cell(name, size, ranks, mode), speeds) for size in sizes]
+        bounds = [limits.get(Cell(name, size, ranks, mode)) for size in sizes]
         known = [(size, bound) for size, bound in zip(sizes, bounds, strict=True) if bound]
         if known:
             handles["copy limit"] = axes.plot(*zip(*known, strict=True), color="black", linestyle=":", linewidth=1.4)[0]
@@ -168,7 +166,6 @@ def times(
 def draw(directory: Path, output: Path) -> list[Path]:
     """Every figure the rows allow; the PNGs written. BrokenError for a CSV that is none of ours."""
     rows = cells.read(Row, directory / "times.csv")
-    limits = cells.read(LimitRow, directory / "copylimit.csv")
     variants = list(dict.fromkeys(row.variant for row in rows))
     figures: dict[str, Figure | None] = {}
     for mode in dict.fromkeys(row.mode for row in rows):
@@ -178,7 +175,7 @@ def draw(directory: Path, output: Path) -> list[Path]:
             for base in tables.baselines(variants):
                 figures[f"speedup-{subject}-{base}-{mode}"] = speedups(rows, base, subject, mode)
         for ranks in sorted({row.ranks for row in rows if row.mode == mode}):
-            figures[f"times-{ranks}-ranks-{mode}"] = times(rows, limits, ranks, mode, variants)
+            figures[f"times-{ranks}-ranks-{mode}"] = times(rows, ranks, mode, variants)
     output.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in figures.items():

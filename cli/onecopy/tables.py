@@ -65,10 +65,11 @@ def _started(title: str, columns: Sequence[str]) -> Table:
     return table
 
 
-def times(rows: Sequence[Row], speeds: Mapping[int, float]) -> Iterator[Table]:
+def times(rows: Sequence[Row]) -> Iterator[Table]:
     """Two tables for each number of ranks and mode: medians with quartiles in us; ratios, and how far the first of
     ours is from the copy limit."""
     spreads = cells.spreads(rows)
+    over_limit = cells.limit_ratios(rows)
     for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
         mine = [cell for cell in _cells(spreads) if (cell.ranks, cell.mode) == (ranks, mode)]
         by_variant = {v: spreads[v] for v in spreads if any(cell in spreads[v] for cell in mine)}
@@ -79,7 +80,8 @@ def times(rows: Sequence[Row], speeds: Mapping[int, float]) -> Iterator[Table]:
         )
         ours, theirs = subjects(list(by_variant)), baselines(list(by_variant))
         pairs = [(base, subject) for subject in ours for base in theirs]
-        limited = mode == "off-cache" and any(cells.limit_usec(cell, speeds) for cell in mine) and bool(ours)
+        limits = over_limit.get(ours[0], {}) if ours else {}
+        limited = any(cell in limits for cell in mine)
         if not pairs:
             continue
         columns = [f"{base}/{subject}" for base, subject in pairs] + (["x copy limit"] if limited else [])
@@ -92,8 +94,7 @@ def times(rows: Sequence[Row], speeds: Mapping[int, float]) -> Iterator[Table]:
                 for base, subject in pairs
             ]
             if limited:
-                limit, first = cells.limit_usec(cell, speeds), by_variant[ours[0]].get(cell)
-                line.append(f"{first.median / limit:.2f}" if limit and first else "-")
+                line.append(f"{limits[cell].median:.2f}" if cell in limits else "-")
             lines.append(line)
         yield _by_operation(_started(f"{title}: how many times faster", columns), mine, iter(lines))
 
@@ -152,9 +153,10 @@ def figures(rows: Sequence[FigureRow]) -> Table | None:
     return table
 
 
-def write_summary(rows: Sequence[Row], speeds: Mapping[int, float], path: Path) -> None:
+def write_summary(rows: Sequence[Row], path: Path) -> None:
     """The medians, for documents and other programs: one line a cell and variant."""
     spreads = cells.spreads(rows)
+    over_limit = cells.limit_ratios(rows)
     with path.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(
@@ -173,11 +175,11 @@ def write_summary(rows: Sequence[Row], speeds: Mapping[int, float], path: Path) 
             ]
         )
         for cell in _cells(spreads):
-            limit = cells.limit_usec(cell, speeds) if cell.mode == "off-cache" else None
             base = spreads.get(cells.BASELINE, {}).get(cell)
             for variant, by_cell in spreads.items():
                 if (one := by_cell.get(cell)) is None:
                     continue
                 numbers = [f"{one.median:.4f}", f"{one.low:.4f}", f"{one.high:.4f}", one.count]
                 compared = f"{cells.ratio(base, one):.4f}" if base else ""
-                out.writerow([*cell, variant, *numbers, compared, f"{one.median / limit:.4f}" if limit else ""])
+                limit = over_limit.get(variant, {}).get(cell)
+                out.writerow([*cell, variant, *numbers, compared, f"{limit.median:.4f}" if limit else ""])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from onecopy import cells, machine, peers, programs
-from onecopy.cells import FigureRow, LimitRow, Row
+from onecopy.cells import FigureRow, Row
 from runner import MPI_ENV
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -44,7 +44,7 @@ def test_a_peer_that_is_not_installed(onecopy: Command, tmp_path: Path) -> None:
 
 
 def test_every_program_has_its_sources() -> None:
-    for name in ("collbench", "copylimit", "firstuse", "forks", "mallocheavy", "p2p", "randomaccess", "stream"):
+    for name in ("collbench", "firstuse", "forks", "mallocheavy", "p2p", "randomaccess", "stream"):
         assert all(path.is_file() for path in programs.sources(name))
     with pytest.raises(programs.BuildError):
         programs.sources("none")
@@ -88,7 +88,7 @@ def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     order = list(dict.fromkeys((r.round, r.variant) for r in rows))
     assert order == [(0, "mpi"), (0, "onecopy"), (1, "onecopy"), (1, "mpi"), (2, "mpi"), (2, "onecopy")]
-    assert {r.round for r in cells.read(LimitRow, tmp_path / "out" / "copylimit.csv")} == {0, 1, 2}
+    assert all(r.copy_speed > 0 for r in rows)
     assert (tmp_path / "out" / "summary.csv").is_file()
     again = onecopy("bench", "--output", tmp_path / "out", env={"XDG_CACHE_HOME": str(cache)})
     assert again.returncode == 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onecopy import bench, cells, stats, tables
-from onecopy.cells import Cell, LimitRow, Row
+from onecopy.cells import Cell, Row
 from rich.console import Console
 
 positive = st.floats(min_value=1e-3, max_value=1e9)
@@ -26,6 +26,7 @@ rows = st.builds(
     calls=st.integers(1, 1000),
     usec=positive,
     errors=st.just(0),
+    copy_speed=st.sampled_from([0.0, 1e10]),
 )
 
 
@@ -73,15 +74,26 @@ def test_ratios_and_means() -> None:
 
 
 def test_copy_limit() -> None:
-    limits = [LimitRow(0, "memcpy", 2, 1e9), LimitRow(0, "stream", 2, 2e9), LimitRow(1, "memcpy", 2, 4e9)]
-    speeds = cells.copy_speeds(limits)
-    assert speeds == {2: 3e9}  # the median of each round's best
     mib = 1 << 20
     for name, copies in {"bcast": 3, "gather": 4, "alltoall": 16, "reduce": 2.5, "allreduce": 4}.items():
-        # Four ranks on two processors: the speed of two is what there is.
-        assert cells.limit_usec(Cell(name, mib, 4, "off-cache"), speeds) == pytest.approx(copies * mib / 3e9 * 1e6)
-    assert cells.limit_usec(Cell("barrier", 0, 2, "off-cache"), speeds) is None
-    assert cells.limit_usec(Cell("bcast", mib, 1, "off-cache"), speeds) is None
+        row = Row(0, "mpi", name, mib, 4, "off-cache", 0, 10, 1.0, 0, 3e9)
+        assert cells.limit_usec(row) == pytest.approx(copies * mib / 3e9 * 1e6)
+    assert cells.limit_usec(Row(0, "mpi", "barrier", 0, 2, "off-cache", 0, 10, 1.0, 0, 3e9)) is None
+    assert cells.limit_usec(Row(0, "mpi", "bcast", mib, 1, "off-cache", 0, 10, 1.0, 0, 3e9)) is None
+    assert cells.limit_usec(Row(0, "mpi", "bcast", mib, 2, "warm", 0, 10, 1.0, 0)) is None
+
+
+def test_a_repetition_meets_the_copy_limit_of_its_moment() -> None:
+    """A host that halves its speed halves the limit with it: the ratio stays."""
+    made = [
+        Row(n, "onecopy", "bcast", 10**6, 2, "off-cache", 0, 1, 150e6 / (v / 1e4), 0, v)
+        for n, v in ((0, 1e10), (1, 5e9), (2, 4e9))
+    ]
+    cell = Cell("bcast", 10**6, 2, "off-cache")
+    found = cells.limit_ratios(made)["onecopy"][cell]
+    assert (found.low, found.median, found.high) == pytest.approx((1.5, 1.5, 1.5))
+    assert cells.limits(made)[cell] == pytest.approx(200)
+    assert cells.copy_speeds(made)[2].median == 5e9
 
 
 def test_a_line_cut_off_by_a_killed_program_is_left_out() -> None:
@@ -98,10 +110,9 @@ def test_a_line_cut_off_by_a_killed_program_is_left_out() -> None:
 def test_tables_of_anything(tmp_path_factory: pytest.TempPathFactory, made: list[Row]) -> None:
     """Missing cells, variants and limits leave gaps, never an error."""
     out = Console(record=True, width=200, file=Path("/dev/null").open("w"))  # noqa: SIM115
-    for speeds in ({}, {2: 1e10}):
-        for table in tables.times(made, speeds):
-            out.print(table)
-        tables.write_summary(made, speeds, tmp_path_factory.mktemp("summary") / "summary.csv")
+    for table in tables.times(made):
+        out.print(table)
+    tables.write_summary(made, tmp_path_factory.mktemp("summary") / "summary.csv")
     tables.summary(made)
     out.file.close()
 

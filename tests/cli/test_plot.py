@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from onecopy import cells
-from onecopy.cells import LimitRow, Row
+from onecopy.cells import Row
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -17,18 +17,15 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def fill(directory: Path, ranks: tuple[int, ...] = (2, 4)) -> None:
     times = cells.Writer(Row, directory / "times.csv")
-    limits = cells.Writer(LimitRow, directory / "copylimit.csv")
     for number in range(3):
-        limits.add([LimitRow(number, "memcpy", 2, 2e10)])
         times.add(
-            Row(number, variant, name, size, n, "off-cache", 0, 10, size / 1e4 * factor + number, 0)
+            Row(number, variant, name, size, n, "off-cache", 0, 10, size / 1e4 * factor + number, 0, 2e10)
             for variant, factor in (("mpi", 1.0), ("onecopy", 0.3))
             for name in ("bcast", "reduce")
             for size in (16384, 65536, 1 << 20)
             for n in ranks
         )
     times.close()
-    limits.close()
 
 
 def test_pngs_of_a_run(onecopy: Command, tmp_path: Path) -> None:
