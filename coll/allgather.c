@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Allgather and Allgatherv: every rank pulls every other's block, nearest
- * neighbour first, so that no two start on the same one.
+ * Allgather and Allgatherv. Long blocks: every rank pushes its own to all,
+ * reading it once; a send buffer that peers could not read does not matter then.
+ * Short ones, and if any receive slot is out of reach: every rank pulls every
+ * other's block, nearest neighbour first, so that no two start on the same one.
  */
 #include "coll.h"
 #include "ep.h"
 #include "steps.h"
 
-static void plan_pull(struct oc_plan *plan, uint32_t peer, uint64_t off, uint64_t len)
+static struct oc_step step_block(const struct oc_plan *plan, uint32_t peer, uint64_t off,
+				 uint64_t len)
 {
-	uint32_t at = oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), plan->nsteps);
-
-	oc_plan_add(plan,
-		    step_copy(oc_ref(OC_SLOT_RECV, plan->shape.rank, off),
-			      oc_ref(OC_SLOT_SEND, peer, 0), len),
-		    at);
+	return step_copy(oc_ref(OC_SLOT_RECV, plan->shape.rank, off), oc_ref(OC_SLOT_SEND, peer, 0),
+			 len);
 }
 
-static struct oc_plan *plan_all(const struct oc_shape *shape, const struct oc_blocks *out)
+/* Push if all can be reached, else pull; known when all are READY. */
+static struct oc_plan *plan_push(const struct oc_shape *shape)
+{
+	struct oc_plan *plan = oc_plan_create(shape);
+	uint32_t me = shape->rank;
+	uint64_t bytes = shape->bytes;
+	struct oc_step push = step_copy(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, me * bytes),
+					oc_ref(OC_SLOT_SEND, me, 0), bytes);
+	uint32_t ready;
+
+	if (!plan)
+		return NULL;
+	plan_wait_all(plan, OC_STAGE_READY, 0);
+	ready = plan->nsteps;
+	oc_plan_add(plan, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
+	oc_plan_add(plan, step_if(step_stage(), OC_COND_INDIRECT, OC_RANK_ALL), 0);
+	for (uint32_t d = shape->in_place ? 1 : 0; d < shape->size; d++) {
+		uint32_t peer = (me + d) % shape->size;
+		struct oc_step pull = step_block(plan, peer, peer * bytes, bytes);
+
+		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), ready);
+	}
+	oc_plan_add(plan, step_post(STAGE_DONE), ready);
+	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
+	return plan;
+}
+
+static struct oc_plan *plan_pull(const struct oc_shape *shape, const struct oc_blocks *out)
 {
 	struct oc_plan *plan = oc_plan_create(shape);
 	uint32_t me = shape->rank;
@@ -30,13 +56,12 @@ static struct oc_plan *plan_all(const struct oc_shape *shape, const struct oc_bl
 		uint64_t len = out ? out->len[peer] : shape->bytes;
 		uint64_t off = out ? out->off[peer] : peer * shape->bytes;
 
+		uint32_t at = plan->nsteps;
+
 		if (d)
-			plan_pull(plan, peer, off, len);
-		else if (!shape->in_place)
-			oc_plan_add(plan,
-				    step_copy(oc_ref(OC_SLOT_RECV, me, off),
-					      oc_ref(OC_SLOT_SEND, me, 0), len),
-				    plan->nsteps);
+			oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), at);
+		if (d || !shape->in_place)
+			oc_plan_add(plan, step_block(plan, peer, off, len), at);
 	}
 	oc_plan_add(plan, step_post(STAGE_DONE), 0);
 	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
@@ -45,10 +70,10 @@ static struct oc_plan *plan_all(const struct oc_shape *shape, const struct oc_bl
 
 struct oc_plan *oc_coll_allgather(const struct oc_shape *shape)
 {
-	return plan_all(shape, NULL);
+	return shape->stream ? plan_push(shape) : plan_pull(shape, NULL);
 }
 
 struct oc_plan *oc_coll_allgatherv(const struct oc_shape *shape, const struct oc_blocks *out)
 {
-	return plan_all(shape, out);
+	return plan_pull(shape, out);
 }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Broadcast. The n - 1 copies are shared by all n ranks: each receiver pulls
- * the first (n-1)/n of its buffer, the root, which would wait anyway, pushes
- * the last 1/n to each. A receiver the root cannot reach pulls everything.
+ * Broadcast. The n - 1 copies are shared by all n ranks. Between two, and of few
+ * bytes: each receiver pulls the first (n-1)/n of its buffer, the root, which
+ * would wait anyway, pushes the last 1/n to each; a receiver the root cannot
+ * reach pulls everything. Many bytes to many: each rank takes a slice of the
+ * root's buffer to all others, so that the buffer is read from memory once, not
+ * n - 1 times, for one more round of waiting.
  */
 #include "coll.h"
 #include "ep.h"
 #include "steps.h"
+
+#define SPREAD_MIN (64u << 10)
 
 static void plan_root(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
 {
@@ -49,6 +54,34 @@ static void plan_leaf(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
 		    plan->nsteps);
 }
 
+/* Whether one reading saves more than waiting for everybody costs. */
+static bool spreads(const struct oc_shape *shape)
+{
+	return shape->stream && shape->size > 2 && shape->bytes >= SPREAD_MIN;
+}
+
+/* Slice by slice if everybody can be reached, else each receiver pulls all. */
+static void plan_spread(struct oc_plan *plan)
+{
+	const struct oc_shape *shape = &plan->shape;
+	uint32_t me = shape->rank, root = shape->root, ready;
+	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
+	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
+	struct oc_step push = step_copy(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, off),
+					oc_ref(OC_SLOT_RECV, root, off), len);
+	struct oc_step pull =
+		step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), shape->bytes);
+
+	if (me == root)
+		pull = step_stage();
+	plan_wait_all(plan, OC_STAGE_READY, 0);
+	ready = plan->nsteps;
+	oc_plan_add(plan, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
+	oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), 0);
+	oc_plan_add(plan, step_post(STAGE_DONE), ready);
+	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
+}
+
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape)
 {
 	struct oc_plan *plan = oc_plan_create(shape);
@@ -56,7 +89,9 @@ struct oc_plan *oc_coll_bcast(const struct oc_shape *shape)
 
 	if (!plan)
 		return NULL;
-	if (shape->rank == shape->root)
+	if (spreads(shape))
+		plan_spread(plan);
+	else if (shape->rank == shape->root)
 		plan_root(plan, cut, shape->bytes);
 	else
 		plan_leaf(plan, cut, shape->bytes);

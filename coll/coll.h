@@ -9,7 +9,7 @@
  * and never wait in a circle (tests/unit/test_coll.c runs them all).
  *
  * Slots, n = shape->size, B = shape->bytes:
- *   bcast           send B at the root, recv B elsewhere
+ *   bcast           send B at the root, recv B: the root's is its send slot
  *   scatter         send n*B at the root, recv B; in_place: the root keeps its block
  *   gather          send B, recv n*B at the root; in_place: the root's block is there
  *   allgather       send B, recv n*B; in_place: own block is there
@@ -55,6 +55,13 @@ uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
 
 /* No slice is longer than this. */
 uint64_t oc_coll_slice_max(const struct oc_shape *shape, uint64_t bytes);
+
+/* The plan of a shape that has eager set: bcast to reduce in the list above. */
+struct oc_plan *oc_coll_eager(const struct oc_shape *shape);
+
+/* The most one rank stages or copies alone in the eager plan of a shape, which
+ * must fit OC_EAGER_MAX; UINT64_MAX where there is none. */
+uint64_t oc_coll_eager_bytes(const struct oc_shape *shape);
 
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape);
 struct oc_plan *oc_coll_scatter(const struct oc_shape *shape);

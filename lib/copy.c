@@ -5,6 +5,8 @@
 
 #include "stream.h"
 
+#define TURN ((size_t)64 << 10) /* read once from memory, then from a second-level cache */
+
 void oc_copy_bytes(void *dst, const void *src, size_t len, bool stream)
 {
 	if (stream && len >= OC_STREAM_MIN) {
@@ -12,5 +14,17 @@ void oc_copy_bytes(void *dst, const void *src, size_t len, bool stream)
 		oc_stream_fence();
 	} else if (len) { /* memcpy takes no NULL, however few bytes */
 		memcpy(dst, src, len);
+	}
+}
+
+void oc_copy_each(void *const *dst, size_t ndst, const void *src, size_t len, bool stream)
+{
+	for (size_t off = 0; off < len; off += TURN) {
+		size_t part = len - off < TURN ? len - off : TURN;
+
+		for (size_t d = 0; d < ndst; d++)
+			if (dst[d] != src)
+				oc_copy_bytes((char *)dst[d] + off, (const char *)src + off, part,
+					      stream);
 	}
 }

@@ -14,4 +14,11 @@
  */
 void oc_copy_bytes(void *dst, const void *src, size_t len, bool stream);
 
+/*
+ * The same to @ndst destinations, of which those that are @src itself are left
+ * out. The source comes from memory once, however many there are: where memory
+ * is what limits, n copies cost n + 1 transfers instead of 2n.
+ */
+void oc_copy_each(void *const *dst, size_t ndst, const void *src, size_t len, bool stream);
+
 #endif

@@ -8,13 +8,13 @@
  * an operation, so that "I have arrived" and "my buffers are here" travel in
  * one transfer.
  *
- * Operations of a group are numbered from 1. Operation s uses line s % 4. The
+ * Operations of a group are numbered from 1. Operation s uses line s % OC_EP_LINES. The
  * owner writes the descriptor, then stores word = s << 16 | OC_STAGE_READY
  * with release order; later stages of the same operation store larger words.
  * Words only grow, over the whole life of the endpoint, whatever group owns
  * it, so a waiter that is late still sees its condition as reached.
  *
- * A line is written again four operations later. oc_group_begin() first waits
+ * A line is written again OC_EP_LINES operations later. oc_group_begin() first waits
  * until every peer has begun the operation after the one that used it, which
  * it can do only after it has ended that one.
  */
@@ -24,7 +24,7 @@
 
 #include "node.h"
 
-#define OC_EP_LINES 4
+#define OC_EP_LINES 8
 
 #define OC_STAGE_READY	1u	/* descriptor posted, buffers may be used */
 #define OC_STAGE_FAILED 0xffffu /* the owner gave up: whoever waits for it must too */

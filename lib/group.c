@@ -32,6 +32,7 @@ static void group_free(struct oc_group *group)
 		oc_plan_destroy(group->plans[i]);
 	keep_drop(&group->scratch);
 	keep_drop(&group->stage);
+	keep_drop(&group->ring);
 	free(group->node_rank);
 	free(group->ep);
 	free(group->arena);
@@ -48,6 +49,7 @@ void oc_group_destroy(struct oc_group *group)
 	}
 	keep_drop(&group->scratch);
 	keep_drop(&group->stage);
+	/* The ring may still be read by members who are behind. */
 	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
 
 	pthread_mutex_lock(&leaving.lock);

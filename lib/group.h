@@ -16,6 +16,7 @@
 #include "plan.h"
 
 #define OC_GROUP_PLANS 32
+#define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
 
 /* Memory of the arena that is kept from one operation to the next. */
 struct oc_keep {
@@ -48,6 +49,7 @@ struct oc_group {
 	uint32_t idle;		/* polls since the last success: see wait.c */
 	struct oc_keep scratch; /* the plan's scratch slot */
 	struct oc_keep stage;	/* a foreign send slot, where peers can read it */
+	struct oc_keep ring;	/* OC_EP_LINES places for what eager plans stage */
 	uint8_t *done;		/* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];

@@ -92,8 +92,15 @@ static const char *step_fault(const struct oc_plan *plan, uint32_t i, uint32_t *
 	    step->cond_rank != OC_RANK_ALL)
 		return "a condition on no rank";
 	if (step->kind == OC_STEP_COPY || step->kind == OC_STEP_RECV) {
-		if (step->src.rank >= shape->size || step->dst.rank >= shape->size)
+		bool all = step->kind == OC_STEP_COPY && step->dst.rank == OC_RANK_ALL;
+
+		if (step->src.rank >= shape->size || (step->dst.rank >= shape->size && !all))
 			return "a copy outside the group";
+		if (all && (step->dst.slot != OC_SLOT_RECV ||
+			    (step->src.rank != shape->rank && step->src.slot != OC_SLOT_RECV)))
+			return "a copy to all from a slot that may not be memory";
+		if (all)
+			return NULL;
 		if (step->dst.rank != shape->rank && step->src.rank != shape->rank)
 			return "a copy between two others";
 	}

@@ -8,9 +8,11 @@
  * Ishikawa). It names slots, not addresses, and is bound to buffers when it is
  * issued, so it is made once for a group, a shape and a root.
  *
- *   COPY   dst <- src, len bytes
+ *   COPY   dst <- src, len bytes; dst may be every rank's receive slot, and then
+ *          src is one's own slot or a receive slot, and left out as destination
  *   CALC   dst <- fold over src, len bytes; operator and type are bound
- *   STAGE  makes this rank's send slot readable by peers, if it is not yet
+ *   STAGE  makes this rank's send slot readable by peers, if it is not yet; in
+ *          an eager plan copies src.off, len of it to where it stays readable
  *   POST   tell the peers: I have reached this stage
  *   WAIT   until a peer has reached a stage
  *   SEND   POST, then WAIT for the peer's stage: a message from the sender's view
@@ -25,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OC_RANK_ALL 0xffffu /* CALC: fold over, or write to, every rank's slot */
+#define OC_RANK_ALL 0xffffu /* CALC, COPY: every rank's slot */
 
 enum oc_step_kind {
 	OC_STEP_COPY,
@@ -89,8 +91,9 @@ struct oc_shape {
 	uint16_t size;
 	uint16_t root;
 	uint16_t granule; /* bytes no slice boundary may cut */
-	uint32_t reserved;
-	uint64_t bytes; /* of a block; of the whole vector in bcast, (all)reduce */
+	uint16_t stream;  /* receive slots are long: written past the caches */
+	uint16_t eager;	  /* STAGE steps come before READY, nobody waits for readers */
+	uint64_t bytes;	  /* of a block; of the whole vector in bcast, (all)reduce */
 };
 
 struct oc_plan {

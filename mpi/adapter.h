@@ -34,6 +34,7 @@ struct oc_agreed {
 	char name[48];		     /* rendezvous */
 	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
 	uint64_t stream;	     /* bytes from which stores go past the caches */
+	uint64_t eager;		     /* bytes up to which plans are eager where ranks share CPUs */
 	uint64_t credit;	     /* bytes a communicator must have asked for to get a group */
 	uint32_t version;
 };

@@ -14,7 +14,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	err = oc_buffer_recv(&in, recv, (size_t)rcount * (size_t)oc->size, rtype, comm);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	bind.stream = oc_streams(in.bytes);
+	shape.stream = oc_streams(bytes * (size_t)oc->size);
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
 		bind.send = out.at;
@@ -55,13 +55,14 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 		   size_t total)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHERV, 0, total);
-	struct oc_bind bind = {.stream = oc_streams(total)};
+	struct oc_bind bind = {0};
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
 	struct oc_blocks blocks;
 	MPI_Aint lb, extent;
 	int err;
 
+	shape.stream = oc_streams(total);
 	shape.in_place = send == MPI_IN_PLACE;
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, 1, -1);
 	if (err) {

@@ -7,10 +7,11 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALL, 0, bytes);
 	size_t n = (size_t)oc->size;
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_bind bind = {.stream = oc_streams(bytes * n)};
+	struct oc_bind bind = {0};
 	struct oc_buffer out = {0}, in = {0};
 	int err, closed;
 
+	shape.stream = oc_streams(bytes * n);
 	/* In place, every block is read by one rank while another's is written
 	 * over it: send from a copy. */
 	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype, comm)
@@ -74,7 +75,7 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	bind.recv_bytes = in.bytes;
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
-	bind.stream = oc_streams(in.bytes);
+	shape.stream = oc_streams(in.bytes);
 	err = oc_serve_plan(oc, comm, err, err ? NULL : oc_coll_alltoallv(&shape, &outs, &ins),
 			    &bind);
 	if (!err)

@@ -6,16 +6,18 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_BCAST, root, bytes);
 	bool sends = oc->rank == root;
-	struct oc_bind bind = {.stream = oc_streams(bytes)};
+	struct oc_bind bind = {0};
 	struct oc_buffer data;
 	int err, closed;
 
+	shape.stream = oc_streams(bytes);
 	err = sends ? oc_buffer_send(&data, user, (size_t)count, type, comm)
 		    : oc_buffer_recv(&data, user, (size_t)count, type, comm);
 	if (!err && sends) {
 		bind.send = data.at;
 		bind.send_bytes = bytes;
-	} else if (!err) {
+	}
+	if (!err) {
 		bind.recv = data.at;
 		bind.recv_bytes = bytes;
 	}

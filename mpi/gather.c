@@ -5,11 +5,12 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHER, root, bytes);
-	struct oc_bind bind = {.stream = oc_streams(bytes)};
+	struct oc_bind bind = {0};
 	struct oc_buffer out = {0}, in = {0};
 	bool gathers = oc->rank == root;
 	int err = MPI_SUCCESS, closed;
 
+	shape.stream = oc_streams(bytes);
 	shape.in_place = send == MPI_IN_PLACE;
 	if (gathers) {
 		size_t n = (size_t)rcount * (size_t)oc->size;
@@ -96,7 +97,7 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	bind.send_bytes = out.bytes;
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = in.off;
-	bind.stream = oc_streams(in.bytes);
+	shape.stream = oc_streams(in.bytes);
 	err = oc_serve_plan(oc, comm, err, oc_coll_gatherv(&shape, &blocks), &bind);
 	oc_buffer_close(&out, false, comm);
 	if (!err)
@@ -113,12 +114,13 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 		      int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, 0);
-	struct oc_bind bind = {.stream = oc_streams(bytes)};
+	struct oc_bind bind = {0};
 	uint64_t len[OC_MAX_RANKS];
 	struct oc_blocks blocks = {.len = len};
 	struct oc_buffer out;
 	int err;
 
+	shape.stream = oc_streams(bytes);
 	len[oc->rank] = bytes;
 	err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
 	bind.send = out.at;

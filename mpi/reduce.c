@@ -29,7 +29,7 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 		bind->recv_bytes = bytes;
 	}
 	bind->scratch_bytes = oc_coll_slice_max(&shape, bytes);
-	bind->stream = oc_streams(bytes);
+	shape.stream = oc_streams(bytes);
 	return oc_serve(oc, comm, MPI_SUCCESS, &shape, bind);
 }
 
@@ -91,7 +91,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	bind->recv = recv;
 	bind->recv_bytes = len[oc->rank];
 	bind->scratch_bytes = shape.in_place ? len[oc->rank] : 0;
-	bind->stream = oc_streams(len[oc->rank]);
+	shape.stream = oc_streams(len[oc->rank]);
 	err = oc_serve_plan(oc, comm, MPI_SUCCESS, oc_coll_reduce_scatter(&shape, &blocks), bind);
 	free(len);
 	return err;

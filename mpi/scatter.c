@@ -5,10 +5,11 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTER, root, bytes);
-	struct oc_bind bind = {.stream = oc_streams(bytes)};
+	struct oc_bind bind = {0};
 	struct oc_buffer out = {0}, in = {0};
 	int err = MPI_SUCCESS, closed;
 
+	shape.stream = oc_streams(bytes);
 	shape.in_place = recv == MPI_IN_PLACE;
 	if (oc->rank == root) {
 		err = oc_buffer_send(&out, send, (size_t)scount * (size_t)oc->size, stype, comm);
@@ -82,7 +83,7 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 	bind.recv_bytes = in.bytes;
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
-	bind.stream = oc_streams(out.bytes);
+	shape.stream = oc_streams(out.bytes);
 	err = oc_serve_plan(oc, comm, err, oc_coll_scatterv(&shape, &blocks), &bind);
 	closed = oc_buffer_close(&in, !err, comm);
 	err = err ? err : closed;
@@ -98,12 +99,13 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 		      MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, 0);
-	struct oc_bind bind = {.stream = oc_streams(bytes)};
+	struct oc_bind bind = {0};
 	uint64_t len[OC_MAX_RANKS];
 	struct oc_blocks blocks = {.len = len};
 	struct oc_buffer in;
 	int err, closed;
 
+	shape.stream = oc_streams(bytes);
 	len[oc->rank] = bytes;
 	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
 	bind.recv = in.at;

@@ -25,6 +25,9 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 	shape.root = (uint16_t)root;
 	shape.granule = 1;
 	shape.bytes = bytes;
+	/* With a CPU for each rank, a copy more costs what a wait less saves. */
+	shape.eager = oc_adapter.node->oversubscribed &&
+		      oc_coll_eager_bytes(&shape) <= oc_adapter.agreed.eager;
 	return shape;
 }
 
@@ -35,6 +38,8 @@ bool oc_streams(size_t bytes)
 
 static struct oc_plan *generate(const struct oc_shape *shape)
 {
+	if (shape->eager)
+		return oc_coll_eager(shape);
 	switch (shape->coll) {
 	case OC_COLL_BCAST:
 		return oc_coll_bcast(shape);

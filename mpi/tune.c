@@ -20,5 +20,6 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 	for (int c = 0; c < OC_COLL_COUNT; c++)
 		agreed->min[c] = min;
 	agreed->min[OC_COLL_BARRIER] = 0;
+	agreed->eager = OC_EAGER_MAX;
 	agreed->stream = 32 << 10;
 }

@@ -54,7 +54,8 @@ static bool allowed(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t 
 		wrong = "to write it";
 	else if (ref.rank != me && owner->stage < READY)
 		wrong = "before its owner is READY";
-	else if (ref.rank != me && owner->ended)
+	else if (ref.rank != me && owner->ended &&
+		 !(owner->send == MACHINE_EAGER && ref.slot == OC_SLOT_SEND))
 		wrong = "after its owner has left";
 	else if (ref.rank != me && ref.slot == OC_SLOT_RECV && !owner->reachable)
 		wrong = "out of reach";
@@ -69,7 +70,7 @@ static const uint8_t *source(struct machine *m, uint32_t me, struct oc_ref ref)
 {
 	struct machine_rank *owner = &m->rank[ref.rank];
 
-	if (ref.rank != me && ref.slot == OC_SLOT_SEND && owner->send == MACHINE_STAGED)
+	if (ref.rank != me && ref.slot == OC_SLOT_SEND && owner->send != MACHINE_LIVE)
 		return owner->copy ? owner->copy + ref.off : NULL;
 	return owner->slot[ref.slot] + ref.off;
 }
@@ -91,6 +92,28 @@ static uint64_t piece(struct machine *m, uint64_t left, uint64_t granule)
 	return units <= 1 ? left : (1 + below(m, (uint32_t)(units / PIECES + 1))) * granule;
 }
 
+/* A piece of the same copy to every receive slot but the source itself. */
+static enum outcome do_copy_all(struct machine *m, uint32_t me, const struct oc_step *step,
+				uint64_t *pos)
+{
+	uint64_t len = piece(m, step->len - *pos, 1);
+	const uint8_t *from = m->rank[step->src.rank].slot[step->src.slot] + step->src.off + *pos;
+
+	if (!allowed(m, me, step->src, step->len, false))
+		return FAILED;
+	for (uint32_t r = 0; r < m->size; r++) {
+		struct oc_ref dst = oc_ref(step->dst.slot, r, step->dst.off);
+		uint8_t *to = m->rank[r].slot[dst.slot] + dst.off + *pos;
+
+		if (!allowed(m, me, dst, step->len, true))
+			return FAILED;
+		if (to != from)
+			memcpy(to, from, len);
+	}
+	*pos += len;
+	return *pos == step->len ? DONE : MOVED;
+}
+
 static enum outcome do_copy(struct machine *m, uint32_t me, const struct oc_step *step,
 			    uint64_t *pos)
 {
@@ -100,6 +123,8 @@ static enum outcome do_copy(struct machine *m, uint32_t me, const struct oc_step
 
 	if (!step->len)
 		return DONE;
+	if (dst.rank == OC_RANK_ALL)
+		return do_copy_all(m, me, step, pos);
 	if ((step->flags & OC_STEP_SRC_INDEXED && !look_up(m, me, &src)) ||
 	    (step->flags & OC_STEP_DST_INDEXED && !look_up(m, me, &dst)) ||
 	    !allowed(m, me, src, step->len, false) || !allowed(m, me, dst, step->len, true))
@@ -225,6 +250,25 @@ static bool dependencies_done(const struct machine_rank *rank, const struct oc_s
 	return true;
 }
 
+/* What an eager plan stages, in memory that holds nothing else of use. */
+static bool stage_eager(struct machine_rank *rank)
+{
+	size_t bytes = rank->bytes[OC_SLOT_SEND];
+
+	rank->copy = malloc(bytes + 1);
+	if (!rank->copy)
+		return false;
+	memset(rank->copy, POISON, bytes + 1);
+	for (uint32_t i = 0; i < rank->plan->nsteps; i++) {
+		const struct oc_step *step = &rank->plan->steps[i];
+
+		if (step->kind == OC_STEP_STAGE)
+			memcpy(rank->copy + step->src.off, rank->slot[OC_SLOT_SEND] + step->src.off,
+			       step->len);
+	}
+	return true;
+}
+
 static enum outcome leave(struct machine *m, uint32_t me)
 {
 	struct machine_rank *rank = &m->rank[me];
@@ -258,6 +302,8 @@ static enum outcome turn(struct machine *m, uint32_t me)
 		return MOVED;
 	}
 	if (rank->stage < READY) {
+		if (rank->send == MACHINE_EAGER && !stage_eager(rank))
+			return fail(m, "out of memory");
 		rank->stage = READY;
 		return MOVED;
 	}

@@ -28,6 +28,7 @@
 enum machine_send {
 	MACHINE_LIVE,	/* peers read the slot itself once its owner is READY */
 	MACHINE_STAGED, /* they read a copy, made by the STAGE step */
+	MACHINE_EAGER,	/* the same, before READY, and after the owner has left */
 };
 
 struct machine_rank {

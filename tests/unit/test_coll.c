@@ -16,14 +16,15 @@ static const struct {
 	enum oc_coll coll;
 	bool rooted;
 	bool folds;
+	bool eager; /* has such a plan */
 } colls[] = {
-	{OC_COLL_BCAST, true, false},	   {OC_COLL_SCATTER, true, false},
-	{OC_COLL_GATHER, true, false},	   {OC_COLL_ALLGATHER, false, false},
-	{OC_COLL_ALLTOALL, false, false},  {OC_COLL_REDUCE, true, true},
-	{OC_COLL_ALLREDUCE, false, true},  {OC_COLL_REDUCE_SCATTER, false, true},
-	{OC_COLL_BARRIER, false, false},   {OC_COLL_SCATTERV, true, false},
-	{OC_COLL_GATHERV, true, false},	   {OC_COLL_ALLGATHERV, false, false},
-	{OC_COLL_ALLTOALLV, false, false},
+	{OC_COLL_BCAST, true, false, true},	  {OC_COLL_SCATTER, true, false, true},
+	{OC_COLL_GATHER, true, false, true},	  {OC_COLL_ALLGATHER, false, false, true},
+	{OC_COLL_ALLTOALL, false, false, true},	  {OC_COLL_REDUCE, true, true, true},
+	{OC_COLL_ALLREDUCE, false, true, false},  {OC_COLL_REDUCE_SCATTER, false, true, false},
+	{OC_COLL_BARRIER, false, false, false},	  {OC_COLL_SCATTERV, true, false, false},
+	{OC_COLL_GATHERV, true, false, false},	  {OC_COLL_ALLGATHERV, false, false, false},
+	{OC_COLL_ALLTOALLV, false, false, false},
 };
 
 static struct oc_plan *generate(const struct trial *t, uint32_t me)
@@ -34,10 +35,14 @@ static struct oc_plan *generate(const struct trial *t, uint32_t me)
 				 .size = (uint16_t)t->size,
 				 .root = (uint16_t)t->root,
 				 .granule = (uint16_t)t->granule,
+				 .stream = t->stream,
+				 .eager = t->eager,
 				 .bytes = t->bytes};
 	uint64_t in[RANKS];
 	struct oc_blocks out = {t->len[0], t->off_out[0]}, into = {in, t->off_in[me]};
 
+	if (t->eager)
+		return oc_coll_eager(&shape);
 	switch (t->coll) {
 	case OC_COLL_BCAST:
 		return oc_coll_bcast(&shape);
@@ -107,12 +112,16 @@ static void try(size_t which, uint32_t size, uint32_t root, uint64_t bytes, uint
 			  .root = root,
 			  .bytes = bytes,
 			  .granule = granule,
+			  .stream = trial_dice(2),
+			  .eager = colls[which].eager && trial_dice(3) == 0,
 			  .seed = trial_seed};
 
 	for (uint32_t r = 0; r < size; r++) {
 		t.in_place[r] = in_place == 2 ? trial_dice(2) : in_place;
 		t.machine.rank[r].reachable = reachable >> r & 1;
-		t.machine.rank[r].send = staged >> r & 1 ? MACHINE_STAGED : MACHINE_LIVE;
+		t.machine.rank[r].send = t.eager	   ? MACHINE_EAGER
+					 : staged >> r & 1 ? MACHINE_STAGED
+							   : MACHINE_LIVE;
 	}
 	trial_setup(&t);
 	for (uint32_t r = 0; r < size; r++)
@@ -135,6 +144,14 @@ static void test_collective(size_t which)
 
 					try(which, size, root, lengths[l] * g / g * g, g);
 				}
+}
+
+/* Long enough for the plan that reads the root's buffer once. */
+static void test_long_bcast(void)
+{
+	for (uint32_t size = 2; size <= RANKS; size++)
+		for (int again = 0; again < 40; again++)
+			try(0, size, trial_dice(size), 65536 + trial_dice(2000), 1);
 }
 
 /* Every combination of receive slots within reach is drawn for few ranks. */
@@ -217,6 +234,7 @@ int main(void)
 	for (size_t which = 0; which < sizeof(colls) / sizeof(colls[0]); which++)
 		test_collective(which);
 	test_masks();
+	test_long_bcast();
 	test_messages();
 	printf("%lu runs\n", runs);
 	return 0;

@@ -89,6 +89,7 @@ static void want_fold(struct trial *t, uint32_t to, uint64_t off, uint64_t len)
 static void setup_bcast(struct trial *t)
 {
 	slot(t, t->root, OC_SLOT_SEND, t->bytes);
+	alias(t, t->root, OC_SLOT_RECV, OC_SLOT_SEND, 0, t->bytes);
 	for (uint32_t r = 0; r < t->size; r++) {
 		if (r == t->root)
 			continue;

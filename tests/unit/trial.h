@@ -19,6 +19,8 @@ struct trial {
 	uint32_t root;
 	uint32_t granule;
 	uint64_t bytes;
+	bool stream;
+	bool eager;
 	bool in_place[RANKS];
 	uint64_t len[RANKS][RANKS];	/* v: [from][to]; others use a row or a column */
 	uint64_t off_out[RANKS][RANKS]; /* [me][to] in the send slot */

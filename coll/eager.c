@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Eager plans, for few bytes: what others read is copied aside before the rank
+ * says READY, so the rank leaves as soon as it has what it came for and nobody
+ * waits for readers. One copy more, one round of waiting less; and where ranks
+ * share processors, several operations for each switch between them (the eager
+ * protocol of point-to-point messages, applied to collectives). Receive slots
+ * are written by their owners alone, so it matters not where they are. There is
+ * none for allreduce: every rank would fold everything.
+ */
+#include "coll.h"
+#include "ep.h"
+#include "steps.h"
+
+static void stage(struct oc_plan *plan, uint64_t off, uint64_t len)
+{
+	struct oc_step step = step_stage();
+
+	step.src = oc_ref(OC_SLOT_SEND, plan->shape.rank, off);
+	step.len = len;
+	if (len)
+		oc_plan_add(plan, step, plan->nsteps);
+}
+
+/* Once @peer is READY: [soff, soff + len) of its send slot to @roff here. */
+static void pull(struct oc_plan *plan, uint32_t peer, uint64_t roff, uint64_t soff, uint64_t len)
+{
+	uint32_t me = plan->shape.rank;
+	uint32_t at = plan->nsteps;
+
+	if (peer != me)
+		oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), at);
+	oc_plan_add(
+		plan,
+		step_copy(oc_ref(OC_SLOT_RECV, me, roff), oc_ref(OC_SLOT_SEND, peer, soff), len),
+		at);
+}
+
+/* Everybody's block, one's own if @own, to where it belongs; @soff: of this
+ * rank's in each send slot. */
+static void pull_all(struct oc_plan *plan, uint64_t soff, bool own)
+{
+	const struct oc_shape *shape = &plan->shape;
+
+	for (uint32_t d = own ? 0 : 1; d < shape->size; d++) {
+		uint32_t peer = (shape->rank + d) % shape->size;
+
+		pull(plan, peer, peer * shape->bytes, soff, shape->bytes);
+	}
+}
+
+/* All blocks of the send slot but one's own. */
+static void stage_others(struct oc_plan *plan)
+{
+	const struct oc_shape *shape = &plan->shape;
+	uint64_t own = shape->rank * shape->bytes, next = own + shape->bytes;
+
+	stage(plan, 0, own);
+	stage(plan, next, shape->size * shape->bytes - next);
+}
+
+static void fold(struct oc_plan *plan)
+{
+	uint32_t ready = plan_wait_all(plan, OC_STAGE_READY, 0);
+
+	oc_plan_add(plan,
+		    step_fold(oc_ref(OC_SLOT_RECV, plan->shape.rank, 0), 0, plan->shape.bytes),
+		    ready);
+}
+
+static void plan_root(struct oc_plan *plan)
+{
+	const struct oc_shape *shape = &plan->shape;
+
+	switch (shape->coll) {
+	case OC_COLL_BCAST:
+		stage(plan, 0, shape->bytes);
+		break;
+	case OC_COLL_SCATTER:
+		stage_others(plan);
+		if (!shape->in_place)
+			pull(plan, shape->rank, 0, shape->rank * shape->bytes, shape->bytes);
+		break;
+	case OC_COLL_GATHER:
+		pull_all(plan, 0, !shape->in_place);
+		break;
+	default: /* reduce */
+		fold(plan);
+	}
+}
+
+static void plan_leaf(struct oc_plan *plan)
+{
+	const struct oc_shape *shape = &plan->shape;
+
+	switch (shape->coll) {
+	case OC_COLL_BCAST:
+		pull(plan, shape->root, 0, 0, shape->bytes);
+		break;
+	case OC_COLL_SCATTER:
+		pull(plan, shape->root, 0, shape->rank * shape->bytes, shape->bytes);
+		break;
+	default: /* gather, reduce */
+		stage(plan, 0, shape->bytes);
+	}
+}
+
+struct oc_plan *oc_coll_eager(const struct oc_shape *shape)
+{
+	struct oc_plan *plan = oc_plan_create(shape);
+
+	if (!plan)
+		return NULL;
+	switch (shape->coll) {
+	case OC_COLL_ALLGATHER:
+		stage(plan, 0, shape->bytes);
+		pull_all(plan, 0, !shape->in_place);
+		break;
+	case OC_COLL_ALLTOALL:
+		stage_others(plan);
+		pull_all(plan, shape->rank * shape->bytes, true);
+		break;
+	default:
+		if (shape->rank == shape->root)
+			plan_root(plan);
+		else
+			plan_leaf(plan);
+	}
+	return plan;
+}
+
+uint64_t oc_coll_eager_bytes(const struct oc_shape *shape)
+{
+	switch (shape->coll) {
+	case OC_COLL_BCAST:
+		return shape->bytes;
+	case OC_COLL_SCATTER:
+	case OC_COLL_GATHER:
+	case OC_COLL_ALLGATHER:
+	case OC_COLL_ALLTOALL:
+	case OC_COLL_REDUCE:
+		return shape->bytes <= UINT64_MAX / shape->size ? shape->size * shape->bytes
+								: UINT64_MAX;
+	default:
+		return UINT64_MAX;
+	}
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Where a slot is: memory of the shared heap is reached through the mapping of
+ * its owner's arena. A send buffer elsewhere is either read by CMA, or staged:
+ * its owner copies it into scratch memory of the arena, chunk by chunk, and
+ * peers follow the count of bytes that are ready. A receive buffer elsewhere
+ * is never written by peers; plans carry a second way for that (OC_COND_*).
+ *
+ * A peer whose CMA read is refused sets `restage` in the owner's line. The
+ * owner, which stays until all its readers are done, then stages as above.
+ *
+ * In an eager plan what peers read has been copied into the ring before READY.
+ * The owner may be operations ahead then: a line of its endpoint and a place in
+ * the ring are used again at the same time, so the wait for the first, in
+ * oc_group_begin(), protects the second.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "copy.h"
+#include "heap.h"
+#include "mech_cma.h"
+#include "wait.h"
+
+#define CMA_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
+
+static bool send_is_read(const struct oc_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->nsteps; i++)
+		if (plan->steps[i].kind == OC_STEP_STAGE)
+			return true;
+	return false;
+}
+
+/* Gets memory for the scratch slot. */
+int oc_run_bind(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+
+	run->foreign = bind->send_bytes && !run->plan->shape.eager &&
+		       !oc_heap_contains(bind->send, bind->send_bytes) && send_is_read(run->plan);
+	if (!bind->scratch_bytes)
+		return 0;
+	if (!oc_keep_get(&run->group->scratch, bind->scratch_bytes))
+		return -ENOMEM;
+	if (bind->scratch_init)
+		memcpy(run->group->scratch.at, bind->scratch_init, bind->scratch_bytes);
+	return 0;
+}
+
+static uint64_t arena_offset(const void *p)
+{
+	return (uintptr_t)p - oc_heap_range.base;
+}
+
+/* Copies what the plan's STAGE steps name to this operation's place in the ring. */
+static int stage_eager(struct oc_run *run)
+{
+	struct oc_group *group = run->group;
+	const struct oc_plan *plan = run->plan;
+	char *ring = oc_keep_get(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
+	char *place;
+
+	if (!ring)
+		return -ENOMEM;
+	place = ring + group->seq % OC_EP_LINES * OC_EAGER_MAX;
+	for (uint32_t i = 0; i < plan->nsteps; i++) {
+		const struct oc_step *step = &plan->steps[i];
+
+		if (step->kind != OC_STEP_STAGE)
+			continue;
+		oc_copy_bytes(place + step->src.off, (const char *)run->bind->send + step->src.off,
+			      step->len, false);
+		oc_group_stats.staged_bytes += step->len;
+	}
+	oc_group_stats.staged_calls++;
+	run->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
+	return 0;
+}
+
+int oc_run_offer(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	struct oc_ep_line *line = run->line;
+	struct oc_group *group = run->group;
+	uint64_t ready = UINT64_MAX;
+	uint32_t flags = 0;
+
+	line->send = line->recv = line->scratch = 0;
+	line->bytes = run->plan->shape.bytes;
+	atomic_store_explicit(&line->restage, 0, memory_order_relaxed);
+	if (run->plan->shape.eager) {
+		int err = send_is_read(run->plan) ? stage_eager(run) : 0;
+
+		if (err)
+			return err;
+		flags |= OC_EP_SEND_STAGED;
+	} else if (run->foreign) {
+		line->send = (uintptr_t)bind->send;
+		flags |= group->cma && bind->cma && bind->send_bytes >= CMA_MIN ? OC_EP_SEND_CMA
+										: OC_EP_SEND_STAGED;
+		ready = 0;
+	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
+		flags |= OC_EP_SEND_HEAP;
+		line->send = arena_offset(bind->send);
+	}
+	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
+		flags |= OC_EP_RECV_HEAP;
+		line->recv = arena_offset(bind->recv);
+	}
+	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
+	if (bind->scratch_bytes)
+		line->scratch = arena_offset(group->scratch.at);
+	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
+	oc_group_post(group, OC_STAGE_READY);
+	return 0;
+}
+
+/* Copies the send slot into the staging area, telling readers as it goes. */
+int oc_run_stage(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	struct oc_ep_line *line = run->line;
+	char *stage = oc_keep_get(&run->group->stage, bind->send_bytes);
+
+	if (!stage)
+		return -ENOMEM;
+	line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
+	for (size_t off = 0; off < bind->send_bytes; off += OC_STAGE_CHUNK) {
+		size_t len = bind->send_bytes - off < OC_STAGE_CHUNK ? bind->send_bytes - off
+								     : OC_STAGE_CHUNK;
+
+		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, false);
+		atomic_store_explicit(&line->ready, off + len, memory_order_release);
+		oc_line_wake(line);
+	}
+	oc_group_stats.staged_calls++;
+	oc_group_stats.staged_bytes += bind->send_bytes;
+	return 0;
+}
+
+/* Somebody could not read this rank's send slot by CMA. */
+static int serve_restage(struct oc_run *run)
+{
+	struct oc_ep_line *line = run->line;
+	uint32_t flags = oc_line_flags(line);
+
+	if (!(flags & OC_EP_SEND_CMA) ||
+	    !atomic_load_explicit(&line->restage, memory_order_acquire))
+		return 0;
+	run->group->cma = false;
+	flags = (flags & ~OC_EP_SEND_CMA) | OC_EP_SEND_STAGED;
+	atomic_store_explicit(&line->flags, flags, memory_order_release);
+	return oc_run_stage(run);
+}
+
+/* A peer that gave up will post no stage any more. */
+bool oc_run_gave_up(struct oc_run *run, struct oc_ep_line *line)
+{
+	return atomic_load_explicit(&line->word, memory_order_acquire) ==
+	       oc_ep_word(run->group->seq, OC_STAGE_FAILED);
+}
+
+int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+{
+	int err = serve_restage(run);
+
+	if (err)
+		return err;
+	if (oc_run_gave_up(run, line))
+		return -EPIPE;
+	return oc_group_idle(run->group, peer, line, seen);
+}
+
+/* Where @peer's send slot is in this process, unless it is to be read by CMA. */
+const char *oc_run_send_base(struct oc_run *run, uint32_t peer, uint32_t flags)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	char *arena = run->group->arena[peer];
+
+	if (flags & OC_EP_SEND_STAGED)
+		return arena + (uint64_t)line->stage_page * OC_STAGE_PAGE;
+	return arena + line->send;
+}
+
+/* Waits until bytes [0, end) of @peer's send slot may be read. */
+int oc_run_wait_ready(struct oc_run *run, uint32_t peer, uint64_t end)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+
+	while (atomic_load_explicit(&line->ready, memory_order_acquire) < end) {
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err = oc_run_idle(run, peer, line, word);
+
+		if (err)
+			return err;
+	}
+	run->group->idle = 0;
+	return 0;
+}
+
+/* Reads [off, off + len) of @peer's send slot into local memory. */
+int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool stream)
+{
+	struct oc_group *group = run->group;
+	struct oc_ep_line *line = oc_group_line(group, peer);
+	const char *src;
+	int err;
+
+	if (oc_line_flags(line) & OC_EP_SEND_CMA) {
+		err = oc_cma_read(group->node, group->node_rank[peer], dst, line->send + off, len);
+		if (!err) {
+			oc_group_stats.cma_calls++;
+			oc_group_stats.cma_bytes += len;
+			return 0;
+		}
+		atomic_store_explicit(&line->restage, 1, memory_order_release);
+		/* The owner looks at this whenever it waits. */
+		while (oc_line_flags(line) & OC_EP_SEND_CMA) {
+			uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+
+			err = oc_run_idle(run, peer, line, word);
+			if (err)
+				return err;
+		}
+	}
+	while (len) {
+		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
+		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+
+		err = oc_run_wait_ready(run, peer, off + part);
+		if (err)
+			return err;
+		src = oc_run_send_base(run, peer, oc_line_flags(line)) + off;
+		oc_copy_bytes(dst, src, part, stream);
+		dst = (char *)dst + part;
+		off += part;
+		len -= part;
+		oc_group_stats.heap_bytes += part;
+	}
+	oc_group_stats.heap_calls++;
+	return 0;
+}
+
+/* A slot that is plain memory here: one's own, or a peer's receive or scratch. */
+char *oc_run_slot(struct oc_run *run, struct oc_ref ref)
+{
+	struct oc_group *group = run->group;
+	struct oc_ep_line *line = oc_group_line(group, ref.rank);
+
+	if (ref.rank == group->rank) {
+		switch (ref.slot) {
+		case OC_SLOT_SEND:
+			return (char *)(uintptr_t)run->bind->send + ref.off;
+		case OC_SLOT_RECV:
+			return (char *)run->bind->recv + ref.off;
+		default:
+			return group->scratch.at + ref.off;
+		}
+	}
+	return group->arena[ref.rank] + ref.off +
+	       (ref.slot == OC_SLOT_RECV ? line->recv : line->scratch);
+}
