@@ -14,7 +14,7 @@
 #include "env.h"
 
 #define OC_CTL_MAGIC 0x6c74636fu
-#define OC_CTL_ABI   1u
+#define OC_CTL_ABI   2u
 #define OC_PAGE	     4096u
 #define OC_HUGE_PAGE (2u << 20)
 

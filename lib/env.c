@@ -23,9 +23,8 @@ static uint32_t parse_mech(const char *list)
 		const char *name;
 		uint32_t bit;
 	} names[] = {
-		{"heap", OC_MECH_HEAP},
-		{"cma", OC_MECH_CMA},
-		{"staged", OC_MECH_STAGED},
+		{"heap", OC_MECH_HEAP}, {"map", OC_MECH_MAP},	    {"kcopy", OC_MECH_KCOPY},
+		{"cma", OC_MECH_CMA},	{"staged", OC_MECH_STAGED},
 	};
 	uint32_t mask = 0;
 
@@ -53,8 +52,7 @@ const struct oc_env *oc_env(void)
 	value = getenv("ONECOPY_VERBOSE");
 	env.verbose = value && *value && !is_off(value);
 	value = getenv("ONECOPY_MECH");
-	env.mech =
-		value && *value ? parse_mech(value) : OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED;
+	env.mech = value && *value ? parse_mech(value) : (1u << OC_MECH_COUNT) - 1;
 	value = getenv("ONECOPY_MIN");
 	env.min = value ? strtoull(value, NULL, 0) : 0;
 	env.stats = getenv("ONECOPY_STATS");

@@ -6,12 +6,10 @@
 
 #include "env.h"
 
-#define ALL_MECHS (OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED)
+#define ALL_MECHS ((1u << OC_MECH_COUNT) - 1)
 
 const struct oc_mech *const oc_mech_table[OC_MECH_COUNT] = {
-	&oc_mech_heap,
-	&oc_mech_cma,
-	&oc_mech_staged,
+	&oc_mech_heap, &oc_mech_map, &oc_mech_kcopy, &oc_mech_cma, &oc_mech_staged,
 };
 
 int oc_mech_query(const oc_node *node, uint32_t peer, struct oc_mech_report *out)

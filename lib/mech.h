@@ -20,6 +20,11 @@
 
 /* Regions of a mechanism with this flag can be pointers: .at is defined. */
 #define OC_MECH_POINTS 0x1u
+/* It copies from one region to another of anybody: .between is defined. */
+#define OC_MECH_BETWEEN 0x2u
+
+/* From here on a destination will hardly be read from a cache again. */
+#define OC_MECH_STREAM_BYTES (1u << 20)
 
 struct oc_mech {
 	const char *name; /* as in ONECOPY_MECH */
@@ -48,11 +53,16 @@ struct oc_mech {
 	 * Good while the caller holds its reference. */
 	void *(*at)(const struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
 		    size_t *len);
+
+	/* Defined if OC_MECH_BETWEEN: as get and put, without a buffer here. */
+	ssize_t (*between)(struct oc_node *node, const struct oc_region_ref *dst,
+			   uint64_t dst_offset, const struct oc_region_ref *src,
+			   uint64_t src_offset, size_t len);
 };
 
-#define OC_MECH_COUNT 3
-
 extern const struct oc_mech oc_mech_heap;
+extern const struct oc_mech oc_mech_map;
+extern const struct oc_mech oc_mech_kcopy;
 extern const struct oc_mech oc_mech_cma;
 extern const struct oc_mech oc_mech_staged;
 

@@ -11,9 +11,6 @@
 #include "copy.h"
 #include "heap.h"
 
-/* From here on a destination will hardly be read from a cache again. */
-#define STREAM_BYTES (1u << 20)
-
 /* @piece is as the owner sees it. False when it is not all in its arena. */
 static bool translate(const struct oc_node *node, uint32_t owner, struct iovec *piece)
 {
@@ -39,7 +36,7 @@ static ssize_t heap_transfer(struct oc_node *node, const struct oc_region_ref *r
 			     uint64_t offset, struct oc_cursor *local, size_t len,
 			     enum direction direction)
 {
-	bool stream = len >= STREAM_BYTES;
+	bool stream = len >= OC_MECH_STREAM_BYTES;
 	struct oc_cursor remote;
 	size_t done = 0;
 

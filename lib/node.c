@@ -25,6 +25,9 @@
 #include "env.h"
 #include "futex.h"
 #include "heap.h"
+#include "kdev.h"
+#include "kmap.h"
+#include "kreg.h"
 #include "probe.h"
 #include "region.h"
 #include "rendezvous.h"
@@ -72,11 +75,36 @@ static const uint32_t *map_mine(void)
 	return page;
 }
 
+/* What there is of the kernel module, if anybody may use it. */
+static void open_kdev(struct oc_node *node)
+{
+	if (!(node->mech_mask & (OC_MECH_MAP | OC_MECH_KCOPY)))
+		return;
+	node->kdev_err = oc_kdev_open();
+	node->kdev = !node->kdev_err;
+	if (node->kdev)
+		oc_kreg_create(node);
+}
+
+static void close_kdev(struct oc_node *node)
+{
+	if (!node->kdev)
+		return;
+	oc_kreg_destroy(node);
+	/* In a forked child neither is open: see lib/kdev.c. */
+	if (oc_node_mine(node)) {
+		oc_kmap_drop();
+		oc_kdev_close();
+	}
+	node->kdev = false;
+}
+
 static void destroy_node(struct oc_node *node)
 {
 	oc_region_table_destroy(node);
 	oc_stage_stop(node);
 	oc_probe_retract(node);
+	close_kdev(node);
 	for (uint32_t i = 0; node->peers && i < node->nranks; i++)
 		if (i != node->rank)
 			oc_ctl_unmap_arena(&node->peers[i]);
@@ -104,6 +132,7 @@ static struct oc_node *create_node(const struct oc_node_attr *attr)
 		destroy_node(node);
 		return NULL;
 	}
+	open_kdev(node);
 	if (!oc_heap_init()) {
 		node->peers[node->rank].arena = (char *)oc_heap_range.base;
 		node->peers[node->rank].arena_size = oc_heap_range.size;

@@ -19,6 +19,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <onecopy/onecopy.h>
+
 #define OC_CACHELINE 64
 #define OC_MAX_RANKS 1024
 
@@ -26,14 +28,15 @@ enum oc_rank_state { OC_RANK_ABSENT, OC_RANK_JOINED, OC_RANK_LEFT };
 
 struct oc_ctl_rank {
 	_Alignas(OC_CACHELINE) _Atomic uint32_t state;
-	uint32_t pid;	      /* in the owner's PID namespace */
-	uint64_t pidns;	      /* inode of that namespace, 0 unknown */
-	uint64_t starttime;   /* field 22 of /proc/self/stat: tells a PID reused */
-	uint64_t arena_size;  /* 0: no arena */
-	uint64_t arena_base;  /* where the owner has it */
-	uint64_t probe_token; /* random; what a CMA probe must read back */
-	uint64_t probe_addr;  /* where the owner keeps it (and its write-probe word) */
-	uint64_t cpus[16];    /* affinity mask of the owner, 1024 CPUs */
+	uint32_t pid;	       /* in the owner's PID namespace */
+	uint64_t pidns;	       /* inode of that namespace, 0 unknown */
+	uint64_t starttime;    /* field 22 of /proc/self/stat: tells a PID reused */
+	uint64_t arena_size;   /* 0: no arena */
+	uint64_t arena_base;   /* where the owner has it */
+	uint64_t probe_token;  /* random; what a CMA probe must read back */
+	uint64_t probe_addr;   /* where the owner keeps it (and its write-probe word) */
+	uint64_t probe_kernel; /* the same as a kernel region: its cookie, or 0 */
+	uint64_t cpus[16];     /* affinity mask of the owner, 1024 CPUs */
 };
 
 struct oc_ctl {
@@ -58,10 +61,13 @@ struct oc_node_peer {
 	uint32_t pid;
 	bool cma_read; /* probed by a real copy in this direction */
 	bool cma_write;
-	int cma_err; /* errno of the refusal; ESRCH: the PID names another process here */
+	int cma_err;	 /* errno of the refusal; ESRCH: the PID names another process here */
+	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: probed by a real copy both ways */
+	int kernel_err;	 /* errno of what the first of the others said */
 	_Atomic uint64_t seen_ms; /* when a copy last asked whether it is alive */
 };
 
+struct oc_kreg;
 struct oc_region_table;
 struct oc_stage_service;
 
@@ -80,12 +86,15 @@ struct oc_node {
 	 * not its own. NULL on kernels without MADV_WIPEONFORK. */
 	const uint32_t *mine;
 	uint64_t ctl_ino;		  /* of the control segment: is ctl_fd still ours? */
-	void *probe;			  /* what peers read and write to probe CMA */
+	void *probe;			  /* what peers read and write to probe */
+	bool kdev;			  /* /dev/onecopy is open: lib/kdev.c */
+	int kdev_err;			  /* else why: -errno, 0 nobody asked for it */
+	struct oc_kreg *kreg;		  /* this rank's memory as kernel regions */
 	struct oc_region_table *table;	  /* this rank's regions: lib/region.c */
 	struct oc_stage_service *service; /* the thread behind it: lib/stage.c */
 	_Atomic uint32_t mech_mask;	  /* OC_MECH_* this process may use */
-	_Atomic uint64_t mech_calls[3];	  /* served, by index of the OC_MECH_* bit */
-	_Atomic uint64_t mech_bytes[3];
+	_Atomic uint64_t mech_calls[OC_MECH_COUNT]; /* served, by index of the OC_MECH_* bit */
+	_Atomic uint64_t mech_bytes[OC_MECH_COUNT];
 	_Atomic uint64_t demotions;
 };
 

@@ -15,20 +15,52 @@
 
 #include "env.h"
 #include "heap.h"
+#include "kdev.h"
+#include "kmap.h"
 #include "mech_cma.h"
+#include "mech_kcopy.h"
+#include "../include/uapi/onecopy.h"
 
 struct oc_probe {
 	_Atomic uint64_t token;
 	_Atomic uint64_t echo[]; /* [nranks], each written by that rank */
 };
 
+/* Whole pages, for peers may map it: they get to see nothing else. */
+static size_t probe_bytes(const struct oc_node *node)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = sizeof(struct oc_probe) + node->nranks * sizeof(uint64_t);
+
+	return (bytes + page - 1) / page * page;
+}
+
+static void publish_kernel(struct oc_node *node)
+{
+	struct iovec iov = {.iov_base = node->probe, .iov_len = probe_bytes(node)};
+	struct oc_kdev_region region;
+	int err;
+
+	if (!node->kdev)
+		return;
+	err = oc_kdev_region_create(&iov, 1, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE, &region);
+	if (err)
+		oc_note("no map, no kcopy: memory cannot be pinned: %s%s", strerror(-err),
+			err == -ENOMEM ? " (see ulimit -l)" : "");
+	else
+		node->ranks[node->rank].probe_kernel = region.cookie;
+}
+
 int oc_probe_publish(struct oc_node *node)
 {
 	struct oc_ctl_rank *self = &node->ranks[node->rank];
-	size_t bytes = sizeof(struct oc_probe) + node->nranks * sizeof(uint64_t);
+	size_t bytes = probe_bytes(node), page = (size_t)sysconf(_SC_PAGESIZE);
 	bool in_heap = node->peers[node->rank].arena;
-	struct oc_probe *probe = in_heap ? oc_heap_alloc(bytes) : malloc(bytes);
+	void *probe_at = in_heap ? oc_heap_memalign(page, bytes) : NULL;
+	struct oc_probe *probe = probe_at;
 
+	if (!in_heap && !posix_memalign(&probe_at, page, bytes))
+		probe = probe_at;
 	if (!probe)
 		return -ENOMEM;
 	memset(probe, 0, bytes);
@@ -39,6 +71,7 @@ int oc_probe_publish(struct oc_node *node)
 	atomic_store(&probe->token, self->probe_token);
 	self->probe_addr = (uintptr_t)probe;
 	self->arena_base = in_heap ? oc_heap_range.base : 0;
+	publish_kernel(node);
 	return 0;
 }
 
@@ -114,6 +147,76 @@ static void probe_cma(struct oc_node *node, uint32_t peer, bool kills)
 	}
 }
 
+/* Reads the token, then writes an echo and reads it back: once by the kernel's
+ * copy, once through a mapping. */
+static int probe_kcopy(const struct oc_node *node, uint32_t peer)
+{
+	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	uint64_t seen = 0, echo = rank->probe_token ^ (node->rank + 1), back = 0;
+	uint64_t offset = offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
+	const struct {
+		enum oc_kdev_direction direction;
+		uint64_t *word;
+		uint64_t offset;
+	} moves[] = {{OC_KDEV_GET, &seen, 0},
+		     {OC_KDEV_PUT, &echo, offset},
+		     {OC_KDEV_GET, &back, offset}};
+
+	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+		struct iovec iov = {.iov_base = moves[i].word, .iov_len = sizeof(uint64_t)};
+		struct oc_cursor local;
+		ssize_t moved;
+
+		oc_cursor_init(&local, &iov, 1, 0);
+		moved = oc_kdev_copy(moves[i].direction, rank->probe_kernel, moves[i].offset,
+				     &local, sizeof(uint64_t));
+		if (moved != sizeof(uint64_t))
+			return moved < 0 ? (int)moved : -EIO;
+		if (seen != rank->probe_token)
+			return -EIO;
+	}
+	return back == echo ? 0 : -EIO;
+}
+
+static int probe_map(const struct oc_node *node, uint32_t peer)
+{
+	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	struct oc_probe *probe;
+	struct oc_kmap *map;
+	char *at;
+	int err = oc_kmap_get(rank->probe_kernel, 0, probe_bytes(node), true, &map, &at);
+
+	if (err)
+		return err;
+	probe = (struct oc_probe *)at;
+	err = atomic_load(&probe->token) == rank->probe_token ? 0 : -EIO;
+	if (!err)
+		atomic_store(&probe->echo[node->rank], ~rank->probe_token);
+	if (!err && atomic_load(&probe->echo[node->rank]) != ~rank->probe_token)
+		err = -EIO;
+	oc_kmap_put(map);
+	return err;
+}
+
+static void probe_kernel(struct oc_node *node, uint32_t peer)
+{
+	struct oc_node_peer *it = &node->peers[peer];
+	int err = node->ranks[peer].probe_kernel ? probe_kcopy(node, peer) : -ENODEV;
+	char why[120];
+
+	if (!err) {
+		it->kernel |= OC_MECH_KCOPY;
+		err = probe_map(node, peer);
+	}
+	if (!err)
+		it->kernel |= OC_MECH_MAP;
+	it->kernel_err = -err;
+	if (err) {
+		oc_kcopy_probe(node, peer, OC_MECH_MAP, why, sizeof(why));
+		oc_note("kernel module with rank %u: %s", peer, why);
+	}
+}
+
 static bool probe_arena(const struct oc_node *node, uint32_t peer)
 {
 	const struct oc_ctl_rank *rank = &node->ranks[peer];
@@ -139,11 +242,16 @@ bool oc_probe_peers(struct oc_node *node)
 
 	for (uint32_t i = 0; i < node->nranks; i++) {
 		probe_cma(node, i, kills);
+		if (node->kdev)
+			probe_kernel(node, i);
 		if (!probe_arena(node, i)) {
 			oc_note("the heap of rank %u is mapped but shows other bytes", i);
 			arenas = false;
 		}
 	}
+	/* The blocks are on their way out. */
+	if (node->kdev)
+		oc_kmap_drop();
 	return arenas;
 }
 
@@ -151,6 +259,8 @@ void oc_probe_retract(struct oc_node *node)
 {
 	if (!node->probe)
 		return;
+	if (node->kdev && node->ranks && node->ranks[node->rank].probe_kernel && oc_node_mine(node))
+		oc_kdev_region_destroy(node->ranks[node->rank].probe_kernel);
 	if (oc_heap_contains(node->probe, 1))
 		oc_heap_free(node->probe);
 	else

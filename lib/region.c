@@ -11,25 +11,22 @@
 
 #include "futex.h"
 #include "heap.h"
+#include "kdev.h"
 #include "stage.h"
-
-/*
- * A cookie, before the node's random mask: owner, slot, and 42 random bits that
- * nobody can know who was not told.
- */
-#define OWNER_BITS 10
-#define SLOT_BITS  12
+#include "../include/uapi/onecopy.h"
 
 #define SEG_BLOCK  16 /* segments are handed out in such blocks */
 #define SEG_BLOCKS (OC_REGION_SEGS / SEG_BLOCK)
 
-#define ALIVE_MS 100 /* how stale the news of an owner's life may be */
-#define RANDOMS	 32
+#define RANDOMS 32
+
+#define REAP_TURNS 50 /* of waiting for copies that end when the table is full */
+
+/* Below this pinning costs more than any mechanism saves. */
+#define KERNEL_BYTES  (32u << 10)
+#define KERNEL_SINGLE 16 /* so many single-use regions may be pinned in vain */
 
 #define REGION_FLAGS (OC_REGION_READ | OC_REGION_WRITE | OC_REGION_SINGLEUSE)
-
-_Static_assert(OC_MAX_RANKS == 1 << OWNER_BITS, "an owner fits");
-_Static_assert(OC_REGION_SLOTS == 1 << SLOT_BITS, "a slot fits");
 
 struct oc_region_table {
 	pthread_mutex_t lock; /* all below but owned */
@@ -38,21 +35,14 @@ struct oc_region_table {
 	uint32_t nfree;
 	uint16_t free[OC_REGION_SLOTS];
 	uint8_t seg_used[SEG_BLOCKS];
-	bool serving; /* the service thread was asked for */
+	bool serving;			  /* the service thread was asked for */
+	uint64_t kernel[OC_REGION_SLOTS]; /* cookies of kernel regions, or 0 */
+	uint32_t nsingle;		  /* single-use regions among them, and when to look ... */
+	uint32_t reap_at;		  /* ... which of those have been used */
 	/* The cookie of each slot until its owner has destroyed it, used up or
 	 * not. Written under the lock. */
 	_Atomic uint64_t owned[OC_REGION_SLOTS];
 };
-
-static uint32_t cookie_owner(const struct oc_node *node, oc_cookie cookie)
-{
-	return (uint32_t)((cookie ^ node->ctl->cookie_mask) & (OC_MAX_RANKS - 1));
-}
-
-static uint32_t cookie_slot(const struct oc_node *node, oc_cookie cookie)
-{
-	return (uint32_t)((cookie ^ node->ctl->cookie_mask) >> OWNER_BITS & (OC_REGION_SLOTS - 1));
-}
 
 static int make_cookie(struct oc_node *node, uint32_t slot, oc_cookie *cookie)
 {
@@ -68,7 +58,8 @@ static int make_cookie(struct oc_node *node, uint32_t slot, oc_cookie *cookie)
 			table->nrandoms = RANDOMS;
 		}
 		bits = table->randoms[--table->nrandoms];
-		bits = bits << (OWNER_BITS + SLOT_BITS) | slot << OWNER_BITS | node->rank;
+		bits = bits << (OC_COOKIE_OWNER_BITS + OC_COOKIE_SLOT_BITS) |
+		       slot << OC_COOKIE_OWNER_BITS | node->rank;
 		*cookie = bits ^ node->ctl->cookie_mask;
 	} while (!*cookie);
 	return 0;
@@ -151,23 +142,34 @@ static void free_slot(struct oc_node *node, uint32_t index)
 	struct oc_region_table *table = node->table;
 	struct oc_region_slot *slot = &oc_region_area(node, node->rank)->slot[index];
 
+	if (table->kernel[index]) {
+		oc_kdev_region_destroy(table->kernel[index]);
+		table->nsingle -= slot->flags & OC_REGION_SINGLEUSE ? 1 : 0;
+	}
+	table->kernel[index] = slot->kernel = 0;
 	if (slot->nsegs > 1)
 		memset(&table->seg_used[slot->first / SEG_BLOCK], 0, seg_blocks(slot->nsegs));
 	slot->nsegs = 0;
 	table->free[table->nfree++] = (uint16_t)index;
 }
 
-/* Takes back the slots of single-use regions that have been used. */
-static void reap(struct oc_node *node)
+/* Takes back the slots of single-use regions that have been used. True if there
+ * are more, whose last copy is not quite over. */
+static bool reap(struct oc_node *node)
 {
 	struct oc_region_table *table = node->table;
 	struct oc_region_area *area = oc_region_area(node, node->rank);
+	bool more = false;
 
 	for (uint32_t i = 0; i < OC_REGION_SLOTS; i++) {
 		uint64_t cookie = atomic_load(&table->owned[i]);
 
-		if (!cookie || atomic_load(&area->slot[i].cookie) == cookie || in_use(node, cookie))
+		if (!cookie || atomic_load(&area->slot[i].cookie) == cookie)
 			continue;
+		if (in_use(node, cookie)) {
+			more = true;
+			continue;
+		}
 		/* Whoever used it up is done or dead. If dead, the service may
 		 * still be at it: it looks at owned, then says what it serves. */
 		atomic_store(&table->owned[i], 0);
@@ -176,6 +178,17 @@ static void reap(struct oc_node *node)
 		else
 			free_slot(node, i);
 	}
+	return more;
+}
+
+/* Until a slot is free, or none will be soon. */
+static void reap_full(struct oc_node *node)
+{
+	struct timespec nap = {.tv_nsec = 200000};
+
+	for (int turn = 0; turn < REAP_TURNS && !node->table->nfree && reap(node); turn++)
+		if (!node->table->nfree)
+			nanosleep(&nap, NULL);
 }
 
 /* Sums up @iov; counts the segments that are not empty. */
@@ -221,6 +234,45 @@ static int fill_slot(struct oc_node *node, struct oc_region_slot *slot, const st
 	return 0;
 }
 
+/*
+ * Pins the memory for map and kcopy, if any of them may be used and can tell
+ * when the pages are not the memory any more. That it cannot be pinned, or not
+ * so much of it, leaves it to the other mechanisms.
+ */
+static void pin(struct oc_node *node, uint32_t index, const struct iovec *iov, bool heap)
+{
+	struct oc_region_slot *slot = &oc_region_area(node, node->rank)->slot[index];
+	struct oc_region_table *table = node->table;
+	uint32_t mask = atomic_load_explicit(&node->mech_mask, memory_order_relaxed);
+	uint32_t flags = ONECOPY_REGION_LINGER;
+	struct oc_kdev_region region;
+
+	if (!node->kdev || !oc_kdev_tracks() || !(mask & (OC_MECH_MAP | OC_MECH_KCOPY)) ||
+	    (heap && mask & OC_MECH_HEAP) || !slot->bytes ||
+	    (slot->bytes < KERNEL_BYTES && mask & (OC_MECH_CMA | OC_MECH_STAGED)))
+		return;
+	if (slot->flags & OC_REGION_READ)
+		flags |= ONECOPY_REGION_READ;
+	if (slot->flags & OC_REGION_WRITE)
+		flags |= ONECOPY_REGION_WRITE;
+	if (oc_kdev_region_create(iov, slot->nsegs, flags, &region))
+		return;
+	table->kernel[index] = slot->kernel = region.cookie;
+	if (slot->flags & OC_REGION_SINGLEUSE)
+		table->nsingle++;
+}
+
+/* Used regions for single use keep their memory pinned until somebody looks. */
+static void reap_pinned(struct oc_node *node)
+{
+	struct oc_region_table *table = node->table;
+
+	if (table->nsingle < KERNEL_SINGLE || table->nsingle < table->reap_at)
+		return;
+	reap(node);
+	table->reap_at = 2 * table->nsingle;
+}
+
 /* Under the lock. */
 static int publish(struct oc_node *node, const struct iovec *iov, size_t iovcnt, uint32_t flags,
 		   oc_cookie *cookie)
@@ -235,8 +287,8 @@ static int publish(struct oc_node *node, const struct iovec *iov, size_t iovcnt,
 
 	if (err)
 		return err;
-	if (!table->nfree)
-		reap(node);
+	reap_pinned(node);
+	reap_full(node);
 	if (!table->nfree)
 		return -ENOSPC;
 	index = table->free[table->nfree - 1];
@@ -253,6 +305,9 @@ static int publish(struct oc_node *node, const struct iovec *iov, size_t iovcnt,
 	slot->flags = flags;
 	slot->bytes = bytes;
 	slot->heap = heap && node->peers[node->rank].arena;
+	pin(node, index,
+	    slot->nsegs > 1 ? &oc_region_area(node, node->rank)->seg[slot->first] : &slot->one,
+	    heap);
 	table->nfree--;
 	atomic_store(&table->owned[index], *cookie);
 	atomic_store(&slot->cookie, *cookie);
@@ -289,10 +344,10 @@ int oc_region_destroy(oc_node *node, oc_cookie cookie)
 	uint32_t index;
 	bool known;
 
-	if (!node || !oc_node_mine(node) || !cookie || cookie_owner(node, cookie) != node->rank)
+	if (!node || !oc_node_mine(node) || !cookie || oc_cookie_owner(node, cookie) != node->rank)
 		return -EINVAL;
 	table = node->table;
-	index = cookie_slot(node, cookie);
+	index = oc_cookie_slot(node, cookie);
 	pthread_mutex_lock(&table->lock);
 	known = atomic_compare_exchange_strong(&table->owned[index], &expected, 0);
 	pthread_mutex_unlock(&table->lock);
@@ -324,130 +379,17 @@ void oc_region_table_destroy(struct oc_node *node)
 	node->table = NULL;
 }
 
-static _Atomic uint64_t *take_hazard(const struct oc_node *node, oc_cookie cookie)
-{
-	struct oc_region_area *area = oc_region_area(node, node->rank);
-
-	for (;;) {
-		for (uint64_t i = 0; i < OC_REGION_HAZARDS; i++) {
-			uint64_t top = atomic_load(&area->hazard_top), none = 0;
-
-			/* The owner must not miss a slot: raise the top first. */
-			while (top <= i &&
-			       !atomic_compare_exchange_weak(&area->hazard_top, &top, i + 1))
-				;
-			if (atomic_compare_exchange_strong(&area->hazard[i], &none, cookie))
-				return &area->hazard[i];
-		}
-		/* More copying threads than slots: somebody will be done soon. */
-		sched_yield();
-	}
-}
-
-/*
- * A copy out of the shared heap of a dead process would go on for ever, since
- * the memory outlives it. So ask now and then, at the price of reading a clock.
- */
-static bool owner_alive(struct oc_node *node, uint32_t owner)
-{
-	_Atomic uint64_t *seen = &node->peers[owner].seen_ms;
-	struct timespec ts;
-	uint64_t now;
-
-	if (atomic_load_explicit(&node->ranks[owner].state, memory_order_acquire) == OC_RANK_LEFT)
-		return false;
-	if (owner == node->rank)
-		return true;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	now = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-	if (now - atomic_load_explicit(seen, memory_order_relaxed) < ALIVE_MS)
-		return true;
-	if (!oc_node_peer_alive(node, owner))
-		return false;
-	atomic_store_explicit(seen, now, memory_order_relaxed);
-	return true;
-}
-
-static void read_slot(const struct oc_node *node, struct oc_region_ref *ref)
-{
-	const struct oc_region_slot *slot = ref->slot;
-	struct oc_region_area *area = oc_region_area(node, ref->owner);
-	uint32_t first = slot->first;
-
-	ref->flags = slot->flags;
-	ref->bytes = slot->bytes;
-	ref->heap = slot->heap;
-	ref->nsegs = slot->nsegs;
-	ref->segs = &slot->one;
-	if (ref->nsegs <= 1)
-		return;
-	/* Believe a peer's table only as far as it stays inside its area. */
-	if (first > OC_REGION_SEGS || ref->nsegs > OC_REGION_SEGS - first)
-		ref->nsegs = 0;
-	else
-		ref->segs = &area->seg[first];
-}
-
-int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
-		      struct oc_region_ref *ref)
-{
-	int err;
-
-	ref->cookie = cookie;
-	ref->owner = cookie_owner(node, cookie);
-	if (!cookie || ref->owner >= node->nranks)
-		return -EINVAL;
-	if (!owner_alive(node, ref->owner))
-		return -EPIPE;
-	ref->slot = &oc_region_area(node, ref->owner)->slot[cookie_slot(node, cookie)];
-	err = -EINVAL;
-	/* Look before taking hold: who tries a void cookie over and over must
-	 * not keep the owner waiting in drain(). */
-	if (atomic_load(&ref->slot->cookie) != cookie)
-		return owner_alive(node, ref->owner) ? err : -EPIPE;
-	ref->hazard = take_hazard(node, cookie);
-	if (atomic_load(&ref->slot->cookie) != cookie) {
-		/* An owner that leaves says so before it voids its cookies. */
-		if (!owner_alive(node, ref->owner))
-			err = -EPIPE;
-		goto release;
-	}
-	read_slot(node, ref);
-	err = -EACCES;
-	if ((ref->flags & need) != need)
-		goto release;
-	return 0;
-
-release:
-	oc_region_release(ref);
-	return err;
-}
-
-int oc_region_consume(struct oc_region_ref *ref)
-{
-	uint64_t expected = ref->cookie;
-
-	if (!(ref->flags & OC_REGION_SINGLEUSE))
-		return 0;
-	return atomic_compare_exchange_strong(&ref->slot->cookie, &expected, 0) ? 0 : -EINVAL;
-}
-
-void oc_region_release(struct oc_region_ref *ref)
-{
-	atomic_store(ref->hazard, 0);
-}
-
 int oc_region_own(struct oc_node *node, oc_cookie cookie, uint32_t need, struct oc_region_ref *ref)
 {
-	uint32_t index = cookie_slot(node, cookie);
+	uint32_t index = oc_cookie_slot(node, cookie);
 
-	if (!cookie || cookie_owner(node, cookie) != node->rank ||
+	if (!cookie || oc_cookie_owner(node, cookie) != node->rank ||
 	    atomic_load(&node->table->owned[index]) != cookie)
 		return -EINVAL;
 	ref->cookie = cookie;
 	ref->owner = node->rank;
 	ref->slot = &oc_region_area(node, node->rank)->slot[index];
 	ref->hazard = NULL;
-	read_slot(node, ref);
+	oc_region_read(node, ref);
 	return (ref->flags & need) == need ? 0 : -EACCES;
 }

@@ -28,6 +28,15 @@
 #define OC_REGION_SEGS	  32768 /* of all regions with more than one segment */
 #define OC_REGION_HAZARDS 127
 
+/*
+ * A cookie, before the node's random mask: owner, slot, and 42 random bits that
+ * nobody can know who was not told.
+ */
+#define OC_COOKIE_OWNER_BITS 10
+#define OC_COOKIE_SLOT_BITS  12
+_Static_assert(OC_MAX_RANKS == 1 << OC_COOKIE_OWNER_BITS, "an owner fits");
+_Static_assert(OC_REGION_SLOTS == 1 << OC_COOKIE_SLOT_BITS, "a slot fits");
+
 struct oc_region_slot {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t cookie; /* 0: none, or used up */
 	uint32_t flags;
@@ -36,6 +45,7 @@ struct oc_region_slot {
 	uint32_t first;	  /* of the segments, when there are several */
 	uint32_t heap;	  /* all of it lies in the owner's arena */
 	struct iovec one; /* the segment, when there is only one */
+	uint64_t kernel;  /* the same as a kernel region: its cookie, or 0 */
 };
 
 /* Written by its owner; hazards by the owner's copying threads. Addresses are
@@ -59,11 +69,23 @@ struct oc_region_ref {
 	size_t nsegs;
 	_Atomic uint64_t *hazard;
 	struct oc_region_slot *slot;
+	uint64_t kernel;
 };
 
 static inline struct oc_region_area *oc_region_area(const struct oc_node *node, uint32_t rank)
 {
 	return (struct oc_region_area *)(oc_node_area(node, rank) + OC_AREA_REGION_OFF);
+}
+
+static inline uint32_t oc_cookie_owner(const struct oc_node *node, oc_cookie cookie)
+{
+	return (uint32_t)((cookie ^ node->ctl->cookie_mask) & (OC_MAX_RANKS - 1));
+}
+
+static inline uint32_t oc_cookie_slot(const struct oc_node *node, oc_cookie cookie)
+{
+	return (uint32_t)((cookie ^ node->ctl->cookie_mask) >> OC_COOKIE_OWNER_BITS &
+			  (OC_REGION_SLOTS - 1));
 }
 
 /* This rank's table. Destroying waits as oc_region_destroy() does for all. */
@@ -81,6 +103,9 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 /* Uses up a region for single use: -EINVAL when somebody else was first. */
 int oc_region_consume(struct oc_region_ref *ref);
 void oc_region_release(struct oc_region_ref *ref);
+
+/* Fills in what the slot says, which must be kept from changing. */
+void oc_region_read(const struct oc_node *node, struct oc_region_ref *ref);
 
 /* Owner's service thread: the region behind a peer's request, without a
  * hazard; oc_region_destroy() asks oc_stage_serves() instead. */

@@ -142,12 +142,37 @@ static int move_flat(struct oc_node *node, const struct oc_region_ref *region, u
 	return move(node, region, offset, &local, len, direction);
 }
 
+/* Lets a mechanism do it alone that needs no buffer here. */
+static ssize_t move_between(struct oc_node *node, const struct oc_region_ref *dst,
+			    uint64_t dst_offset, const struct oc_region_ref *src,
+			    uint64_t src_offset, size_t len)
+{
+	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
+		const struct oc_mech *mech = oc_mech_table[i];
+		ssize_t moved = -EOPNOTSUPP;
+
+		if (oc_mech_allowed(node, mech) && mech->flags & OC_MECH_BETWEEN)
+			moved = mech->between(node, dst, dst_offset, src, src_offset, len);
+		if (moved > 0) {
+			count(node, i, (size_t)moved);
+			return moved;
+		}
+		if (moved == -EPIPE)
+			return moved;
+		if (moved != -EOPNOTSUPP)
+			atomic_fetch_add_explicit(&node->demotions, 1, memory_order_relaxed);
+	}
+	return -EOPNOTSUPP;
+}
+
 /* The next part of a copy between regions: through a pointer to one of them
- * where there is one, else through *@bounce, made when first needed. */
+ * where there is one, else by a mechanism that takes both, else through *@bounce, made when first
+ * needed. */
 static int copy_part(struct oc_node *node, const struct oc_region_ref *dst, uint64_t dst_offset,
 		     const struct oc_region_ref *src, uint64_t src_offset, size_t *len,
 		     void **bounce)
 {
+	ssize_t moved;
 	size_t piece;
 	void *at = point(node, src, src_offset, &piece);
 	int err;
@@ -161,6 +186,13 @@ static int copy_part(struct oc_node *node, const struct oc_region_ref *dst, uint
 		*len = piece < *len ? piece : *len;
 		return move_flat(node, src, src_offset, at, *len, GET);
 	}
+	moved = move_between(node, dst, dst_offset, src, src_offset, *len);
+	if (moved > 0) {
+		*len = (size_t)moved;
+		return 0;
+	}
+	if (moved == -EPIPE)
+		return -EPIPE;
 	if (!*bounce)
 		*bounce = malloc(BOUNCE_BYTES);
 	if (!*bounce)

@@ -244,13 +244,13 @@ static void join(struct side *side, int fd)
 
 static void require(const struct side *side, const char *mechanism)
 {
-	static const char *const names[] = {"heap", "cma", "staged"};
+	static const char *const names[OC_MECH_COUNT] = {"heap", "map", "kcopy", "cma", "staged"};
 	struct oc_mech_report report;
 	int err = oc_mech_query(side->node, 1 - side->rank, &report);
 
 	if (err)
 		fail("oc_mech_query", err);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < OC_MECH_COUNT; i++) {
 		if (strcmp(names[i], mechanism))
 			continue;
 		err = oc_mech_allow(side->node, 1u << i);
@@ -269,7 +269,7 @@ int main(int argc, char **argv)
 
 	if (argc < 6) {
 		fprintf(stderr,
-			"usage: regionbench heap|cma|staged get|put SECONDS CACHE SIZE...\n");
+			"usage: regionbench heap|map|kcopy|cma|staged get|put SECONDS CACHE SIZE...\n");
 		return 2;
 	}
 	side.heap = !strcmp(argv[1], "heap");

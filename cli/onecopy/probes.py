@@ -145,6 +145,10 @@ def mimalloc(_: Side) -> dict[str, Any]:
     return {"errno": 0, "what": "no libmimalloc.so.2 or .3"}
 
 
+#: In the order of OC_MECH_*'s bits.
+MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
+
+
 class _NodeAttr(ctypes.Structure):
     """struct oc_node_attr"""
 
@@ -166,12 +170,8 @@ class _MechReport(ctypes.Structure):
     _fields_ = [
         ("usable", ctypes.c_uint32),
         ("forbidden", ctypes.c_uint32),
-        ("why", (ctypes.c_char * 120) * 3),
+        ("why", (ctypes.c_char * 120) * len(MECHANISMS)),
     ]
-
-
-#: In the order of OC_MECH_*'s bits.
-MECHANISMS = ("heap", "cma", "staged")
 
 
 def library(side: Side, path: Path) -> dict[str, Any]:

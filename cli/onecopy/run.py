@@ -21,7 +21,7 @@ from pathlib import Path
 
 from onecopy import elf, install, mpi
 
-MECHANISMS = ("heap", "cma", "staged")
+MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the shell's statuses for these
 #: Options that take the next word as their value; all others stand alone or use "=".
 WITH_VALUE = ("--mech", "--min")
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--verbose", action="store_true", help="one line for every mechanism refused, with the reason")
     parser.add_argument(
-        "--mech", type=mechanism_list, metavar="LIST", help="use only these mechanisms: heap,cma,staged"
+        "--mech", type=mechanism_list, metavar="LIST", help=f"use only these mechanisms: {','.join(MECHANISMS)}"
     )
     parser.add_argument("--no-heap", action="store_true", help="leave malloc alone: no shared heap")
     parser.add_argument(

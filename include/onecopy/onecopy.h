@@ -42,13 +42,13 @@ typedef struct oc_node oc_node;
  */
 struct oc_node_attr {
 	size_t size;
-	const char *name; /* rendezvous, at most 64 bytes; NULL: descriptors */
-	int fd; /* used by ranks > 0 when name is NULL */
+	const char *name;    /* rendezvous, at most 64 bytes; NULL: descriptors */
+	int fd;		     /* used by ranks > 0 when name is NULL */
 	const int *peer_fds; /* rank 0 when name is NULL: [nranks], [0] unused */
-	uint32_t rank; /* 0 .. nranks - 1, each used once */
-	uint32_t nranks; /* 1 .. 1024 */
+	uint32_t rank;	     /* 0 .. nranks - 1, each used once */
+	uint32_t nranks;     /* 1 .. 1024 */
 	uint32_t timeout_ms; /* for everyone to arrive; 0: 60,000 */
-	uint32_t flags; /* must be 0 */
+	uint32_t flags;	     /* must be 0 */
 };
 
 /*
@@ -126,27 +126,30 @@ ssize_t oc_copy(oc_node *node, oc_cookie dst, uint64_t dst_offset, oc_cookie src
 
 /* ---- mechanisms --------------------------------------------------------- */
 
-#define OC_MECH_HEAP   0x1u
-#define OC_MECH_CMA    0x2u
-#define OC_MECH_STAGED 0x4u
+#define OC_MECH_HEAP   0x01u
+#define OC_MECH_MAP    0x02u
+#define OC_MECH_KCOPY  0x04u
+#define OC_MECH_CMA    0x08u
+#define OC_MECH_STAGED 0x10u
+#define OC_MECH_COUNT  5 /* arrays below: index i is bit 1 << i */
 
 /* What was found for one peer, direction this process -> peer. */
 struct oc_mech_report {
-	uint32_t usable; /* OC_MECH_* bits: probed by a real copy, not forbidden */
-	uint32_t forbidden; /* by ONECOPY_MECH or oc_mech_allow */
-	char why[3][120]; /* per bit: "" or why it is not usable */
+	uint32_t usable;	      /* OC_MECH_* bits: probed by a real copy, not forbidden */
+	uint32_t forbidden;	      /* by ONECOPY_MECH or oc_mech_allow */
+	char why[OC_MECH_COUNT][120]; /* per bit: "" or why it is not usable */
 };
 
 int oc_mech_query(const oc_node *node, uint32_t peer, struct oc_mech_report *report);
 
 /* Only the mechanisms in @mask may be used from now on by this process. The
- * same as ONECOPY_MECH=heap,cma,staged. -EINVAL for 0 or unknown bits. */
+ * same as ONECOPY_MECH=heap,map,kcopy,cma,staged. -EINVAL for 0 or unknown bits. */
 int oc_mech_allow(oc_node *node, uint32_t mask);
 
 /* Bytes and calls each mechanism has served in this process, since join. */
 struct oc_mech_stats {
-	uint64_t calls[3];
-	uint64_t bytes[3];
+	uint64_t calls[OC_MECH_COUNT];
+	uint64_t bytes[OC_MECH_COUNT];
 	uint64_t demotions; /* run-time failures that moved on to the next one */
 };
 

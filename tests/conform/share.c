@@ -7,16 +7,16 @@
 
 uint32_t share_mech(void)
 {
+	static const char *const names[OC_MECH_COUNT] = {"heap", "map", "kcopy", "cma", "staged"};
 	const char *name = getenv("ONECOPY_TEST_MECH");
 
 	if (!name || !strcmp(name, "any"))
 		return SHARE_ANY;
-	if (!strcmp(name, "heap"))
-		return OC_MECH_HEAP;
-	if (!strcmp(name, "cma"))
-		return OC_MECH_CMA;
-	CHECK(!strcmp(name, "staged"));
-	return OC_MECH_STAGED;
+	for (uint32_t i = 0; i < OC_MECH_COUNT; i++)
+		if (!strcmp(name, names[i]))
+			return 1u << i;
+	fprintf(stderr, "ONECOPY_TEST_MECH: no mechanism %s\n", name);
+	exit(1);
 }
 
 oc_node *share_join(struct job *job)
@@ -27,7 +27,7 @@ oc_node *share_join(struct job *job)
 
 	CHECK_EQ(oc_mech_query(node, (job->rank + 1) % job->nranks, &report), 0);
 	if (mech != SHARE_ANY && !(report.usable & mech)) {
-		int index = mech == OC_MECH_HEAP ? 0 : mech == OC_MECH_CMA ? 1 : 2;
+		int index = __builtin_ctz(mech);
 
 		CHECK(report.why[index][0]);
 		/* All or none, or the others would wait for us. */
@@ -52,7 +52,7 @@ void share_leave(struct job *job, oc_node *node)
 	struct oc_mech_stats stats;
 
 	CHECK_EQ(oc_mech_stats(node, &stats), 0);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < OC_MECH_COUNT; i++)
 		if (!(mech & 1u << i))
 			CHECK_EQ(stats.calls[i], 0);
 	oc_node_leave(node);

@@ -4,13 +4,13 @@
 
 /*
  * What the tests of regions share. ONECOPY_TEST_MECH names the one mechanism
- * that may be used (heap, cma, staged; "any" for all); share_leave() looks into
+ * that may be used (heap, map, kcopy, cma, staged; "any" for all); share_leave() looks into
  * the statistics for others.
  */
 
 #include "job.h"
 
-enum { SHARE_ANY = OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED };
+enum { SHARE_ANY = (1u << OC_MECH_COUNT) - 1 };
 
 uint32_t share_mech(void);
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from runner import ROOT, Runner
 
-MECHANISMS = ["heap", "cma", "staged", "any"]
+MECHANISMS = ["heap", "map", "kcopy", "cma", "staged", "any"]
 HEADER = ROOT / "include" / "onecopy" / "onecopy.h"
 NOTHING_RAN = 77
 
