@@ -184,16 +184,10 @@ static int ock_end_open(struct ock_end *end, const struct ock_call *call, u64 co
 
 static int ock_file_submit(struct ock_call *call, struct ock_copy *work)
 {
-	struct onecopy_copy *copy = &call->argument.copy;
+	const struct onecopy_copy *copy = &call->argument.copy;
 	struct ock_async *async = ock_file_async(call->file);
 	u32 how = OCK_SUBMIT_THREAD;
-	int err;
 
-	/* Before, for there is no taking back after. */
-	copy->copied = 0;
-	err = ock_call_answer(call);
-	if (err)
-		return err;
 	if (copy->flags & ONECOPY_COPY_DMA)
 		how = OCK_SUBMIT_DMA;
 	if (copy->flags & ONECOPY_COPY_EVENT)

@@ -125,6 +125,12 @@ static u32 ock_segment_of(const struct ock_pages *pages, u64 position)
 	return cursor.segment;
 }
 
+/* Of a segment. */
+static u32 ock_segment_last_page(const struct ock_segment *segment)
+{
+	return segment->page + ((segment->offset + segment->length - 1) >> PAGE_SHIFT);
+}
+
 /*
  * The pages that show [offset, offset + length): *first and *nr. They must be
  * the region's to show, and the bytes must be as contiguous in them as they are in
@@ -134,25 +140,26 @@ static int ock_map_span(const struct ock_region *region, u64 offset, u64 length,
 			u32 *nr, u64 *skip)
 {
 	const struct ock_pages *pages = &region->pages;
-	bool whole = region->flags & ONECOPY_REGION_WHOLE_PAGES;
 	u32 begin = ock_segment_of(pages, offset);
 	u32 end = ock_segment_of(pages, offset + length - 1);
-	const struct ock_segment *segment = &pages->segments[begin];
-	u64 head = segment->offset + (offset - segment->start);
-	u64 tail;
+	const struct ock_segment *head = &pages->segments[begin];
+	const struct ock_segment *tail = &pages->segments[end];
+	u64 byte = head->offset + (offset - head->start);
+	u32 last;
 
-	for (u32 i = begin; i < end; i++) {
-		if (offset_in_page(segment[i - begin].offset + segment[i - begin].length) ||
-		    segment[i - begin + 1].offset)
+	for (const struct ock_segment *segment = head; segment < tail; segment++) {
+		if (offset_in_page(segment[0].offset + segment[0].length) || segment[1].offset)
 			return -EOPNOTSUPP;
 	}
-	*first = segment->page + (head >> PAGE_SHIFT);
-	*skip = offset_in_page(head);
-
-	segment = &pages->segments[end];
-	tail = segment->offset + (offset + length - segment->start);
-	*nr = segment->page + DIV_ROUND_UP(tail, PAGE_SIZE) - *first;
-	if (!whole && (*skip || offset_in_page(tail)))
+	last = tail->page + ((tail->offset + (offset + length - 1 - tail->start)) >> PAGE_SHIFT);
+	*first = head->page + (byte >> PAGE_SHIFT);
+	*nr = last - *first + 1;
+	*skip = offset_in_page(byte);
+	if (region->flags & ONECOPY_REGION_WHOLE_PAGES)
+		return 0;
+	if (*first == head->page && head->offset)
+		return -EOPNOTSUPP;
+	if (last == ock_segment_last_page(tail) && offset_in_page(tail->offset + tail->length))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -423,6 +430,7 @@ static void ock_map_place(struct ock_region *region)
 	u64 last = OCK_RANGE_LAST - nr;
 
 	down_write(&region->map_lock);
+	region->map_nr = nr;
 	while (!region->map_page) {
 		u64 place = atomic64_add_return(nr, &next_range) - nr;
 
@@ -496,7 +504,7 @@ void ock_map_revoke(struct ock_region *region)
 	up_write(&region->map_lock);
 	if (region->mapped) {
 		unmap_mapping_range(inode->i_mapping, (loff_t)region->map_page << PAGE_SHIFT,
-				    (loff_t)region->pages.nr_pages << PAGE_SHIFT, 1);
+				    (loff_t)region->map_nr << PAGE_SHIFT, 1);
 		ock_stat_inc(OCK_STAT_REVOKED);
 	}
 	if (kept)

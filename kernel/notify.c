@@ -90,11 +90,14 @@ static bool ock_span_invalidate(struct mmu_interval_notifier *notifier,
 	case MMU_NOTIFY_PROTECTION_VMA:
 	case MMU_NOTIFY_PROTECTION_PAGE:
 	case MMU_NOTIFY_SOFT_DIRTY:
-		break;
+		return true;
 	default:
 		atomic64_inc((atomic64_t *)&watch->generations->words[watch->slot]);
-		ock_region_make_stale(watch->region);
 	}
+	/* When the process ends or executes another program, its regions look
+	 * destroyed at once, though its files may be closed much later. */
+	ock_region_make_stale(watch->region,
+			      range->event == MMU_NOTIFY_RELEASE ? -ENOENT : -ESTALE);
 	return true;
 }
 

@@ -7,10 +7,13 @@
  * close. From then on, in this order:
  *
  *  1. it leaves the table: lookups that begin later do not find it;
- *  2. its mappings are revoked (see map.c);
- *  3. its watch ends: no notifier knows it any more;
+ *  2. its watch ends, and what the watch has set off: no notifier knows it any more;
+ *  3. its mappings are revoked (see map.c);
  *  4. @hot is closed: lookups that found it before cannot hold it through that;
  *  5. the table's user goes. The last user unpins.
+ *
+ * A region that becomes stale passes 3 to 5 early, from a work item, and stays in
+ * the table as a shell that says so.
  *
  * A lookup runs under rcu_read_lock() from the table to the count, and the struct
  * is freed by RCU, so it never touches freed memory; it fails if the count is
@@ -158,39 +161,63 @@ static void ock_hot_close(struct ock_region *region)
 		percpu_ref_kill(&hot->ref);
 }
 
+/* The table needs the pages no more. Once, whoever is first. */
+static void ock_region_drop(struct ock_region *region)
+{
+	if (xchg(&region->dropped, 1))
+		return;
+	ock_hot_close(region);
+	ock_region_put_user(region);
+}
+
+static void ock_region_unwatch(struct ock_region *region)
+{
+	if (!region->watch)
+		return;
+	ock_watch_destroy(region->watch);
+	flush_work(&region->work);
+}
+
 /* The caller took it out of ctx->regions. */
 static void ock_region_finish(struct ock_region *region, bool revoke)
 {
-	trace_onecopy_region_destroy(region->cookie, region->pages.length);
+	trace_onecopy_region_destroy(region->cookie);
 	rhashtable_remove_fast(&table, &region->hash, table_params);
+	ock_region_unwatch(region);
 	if (revoke)
 		ock_map_revoke(region);
-	ock_watch_destroy(region->watch);
-	ock_hot_close(region);
+	ock_region_drop(region);
 	ock_stat_inc(OCK_STAT_DESTROYED);
-	ock_region_put_user(region);
+	ock_region_unref(region);
 }
 
 static void ock_region_stale_work(struct work_struct *work)
 {
 	struct ock_region *region = container_of(work, struct ock_region, work);
 
-	ock_map_revoke(region);
-	ock_region_unref(region);
+	if (!(region->flags & ONECOPY_REGION_LINGER))
+		ock_map_revoke(region);
+	ock_region_drop(region);
 }
 
-void ock_region_make_stale(struct ock_region *region)
+void ock_region_make_stale(struct ock_region *region, int refusal)
 {
-	if (xchg(&region->stale, true))
+	if (xchg(&region->refusal, refusal))
 		return;
 	ock_stat_inc(OCK_STAT_STALE);
 	trace_onecopy_region_stale(region->cookie);
-	/* Revoking takes locks under which notifiers are called. */
-	if (region->flags & ONECOPY_REGION_LINGER)
-		return;
-	ock_region_ref(region);
-	if (!queue_work(workqueue, &region->work))
-		ock_region_unref(region);
+	/* Revoking and unpinning take locks under which notifiers are called. The
+	 * region waits for this work before it goes. Pairs with ock_region_pinned(). */
+	if (READ_ONCE(region->pinned))
+		queue_work(workqueue, &region->work);
+}
+
+/* From here on it can become stale in full; what came before is made up for. */
+static void ock_region_pinned(struct ock_region *region)
+{
+	smp_store_mb(region->pinned, true);
+	if (READ_ONCE(region->refusal))
+		queue_work(workqueue, &region->work);
 }
 
 /* Publishes; from here on others may find and destroy it. */
@@ -233,7 +260,7 @@ int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u3
 	region->ctx = ctx;
 	region->user = ctx->limits.user;
 	refcount_set(&region->users, 1);
-	refcount_set(&region->refs, 1);
+	refcount_set(&region->refs, 2);
 	init_rwsem(&region->map_lock);
 	INIT_WORK(&region->work, ock_region_stale_work);
 
@@ -250,24 +277,25 @@ int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u3
 	err = ock_pages_pin(&region->pages, vec, nr, flags & ONECOPY_REGION_WRITE, &ctx->limits);
 	if (err)
 		goto unwatch;
-	/* Taken before others can find the region and destroy it. */
+	/* Counted before others can find the region and destroy it. */
 	ock_stat_inc(OCK_LIVE_REGIONS);
 	ock_stat_inc(OCK_STAT_CREATED);
 	trace_onecopy_region_create(flags, region->pages.length, region->pages.nr_runs);
+	ock_region_pinned(region);
 	err = ock_region_insert(ctx, region, cookie);
-	if (err)
-		goto unpin;
-	return 0;
-unpin:
-	ock_stat_dec(OCK_LIVE_REGIONS);
+	if (!err)
+		return 0;
+	ock_region_unwatch(region);
+	ock_region_drop(region);
 	ock_stat_inc(OCK_STAT_DESTROYED);
-	ock_pages_unpin(&region->pages);
+	ock_region_unref(region);
+	return err;
 unwatch:
 	ock_watch_destroy(region->watch);
 give:
 	ock_user_region_give(region->user);
 free:
-	ock_region_unref(region);
+	kfree(region);
 	return err;
 }
 
@@ -337,9 +365,7 @@ static int ock_region_check(const struct ock_region *region, u32 need)
 		return -EPERM;
 	if ((region->flags & need) != need)
 		return -EACCES;
-	if (READ_ONCE(region->stale))
-		return -ESTALE;
-	return 0;
+	return READ_ONCE(region->refusal);
 }
 
 /* @use: SINGLE_USE regions are used up: the table's user becomes the caller's. */
@@ -362,7 +388,7 @@ static int ock_region_find(u64 cookie, u32 need, bool use, struct ock_ref *ref)
 		if (!claimed || !ock_region_hold(region, ref))
 			err = -ENOENT;
 	} else if (!ock_region_hold(region, ref)) {
-		err = -ENOENT;
+		err = READ_ONCE(region->refusal) ?: -ENOENT;
 	}
 out:
 	rcu_read_unlock();

@@ -6,10 +6,10 @@
  * Regions, and the table that finds them by cookie.
  *
  * Two counts. @users says who needs the pages: the table (while it holds the
- * region) and each copy in flight; at 0 the pages are unpinned. @refs keeps
- * the struct: one for all users together, one for each VMA that maps it. So a
- * destroyed region gives its pages back at once, though somebody has yet to
- * unmap what shows nothing any more.
+ * region and that is not stale) and each copy in flight; at 0 the pages are
+ * unpinned. @refs keeps the struct: one for the table, one for all users together,
+ * one for each VMA that maps it. So a destroyed region gives its pages back
+ * at once, though somebody has yet to unmap what shows nothing any more.
  *
  * A region that is found often gets @hot, a per-CPU count in front of @users,
  * so that many readers do not take turns at one cache line. One-shot regions
@@ -32,8 +32,8 @@ struct ock_region {
 	u64 cookie;
 	struct rhash_head hash;
 	u32 flags;
-	u32 stale;  /* set once, read without lock: refused from now on */
-	kuid_t uid; /* the creator's */
+	int refusal; /* -ESTALE or -ENOENT: what lookups get from now on; no lock */
+	kuid_t uid;  /* the creator's */
 	struct ock_pages pages;
 	struct ock_watch *watch;
 
@@ -52,9 +52,12 @@ struct ock_region {
 	bool dead;
 	unsigned int keepers; /* VMAs of a LINGER region: together one user */
 	bool mapped;	      /* was ever mapped: there may be entries to revoke */
-	u64 map_page;
+	u64 map_page;	      /* offset in the address space of all mappings; 0: none yet */
+	u32 map_nr;	      /* pages there */
 
-	struct work_struct work;
+	bool pinned;		 /* @work may be queued */
+	u32 dropped;		 /* the table's user is gone */
+	struct work_struct work; /* has become stale */
 	struct rcu_head rcu;
 };
 
@@ -69,8 +72,8 @@ void ock_region_exit(void);
 
 /*
  * Declares the current process's memory. @flags: ONECOPY_REGION_*. Owned by
- * @ctx; *cookie is not 0. Errors as in ONECOPY_IOC_REGION_CREATE; -EBADF if ctx is
- * closed. *slot and *generation (may both be NULL without TRACK) as there.
+ * @ctx; *cookie is not 0. Errors as in ONECOPY_IOC_REGION_CREATE. *slot and *generation (may both
+ * be NULL without TRACK) as there.
  */
 int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
 		      u64 *cookie, u32 *slot, u64 *generation);
@@ -102,7 +105,11 @@ void ock_region_put_user(struct ock_region *region);
 void ock_region_ref(struct ock_region *region);
 void ock_region_unref(struct ock_region *region);
 
-/* From a notifier: refuse it from now on and revoke its mappings soon. Any context. */
-void ock_region_make_stale(struct ock_region *region);
+/*
+ * From a notifier, any context: lookups are refused with @refusal from now on; soon
+ * mappings are revoked, unless they may LINGER, and the pages are given back when
+ * nobody uses them any more.
+ */
+void ock_region_make_stale(struct ock_region *region, int refusal);
 
 #endif

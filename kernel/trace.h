@@ -18,14 +18,12 @@ TRACE_EVENT(onecopy_region_create, TP_PROTO(u32 flags, u64 length, u32 runs),
 	    TP_printk("length=%llu runs=%u flags=%#x", __entry->length, __entry->runs,
 		      __entry->flags));
 
-TRACE_EVENT(onecopy_region_destroy, TP_PROTO(u64 cookie, u64 length), TP_ARGS(cookie, length),
-	    TP_STRUCT__entry(__field(u32, id) __field(u64, length)),
-	    TP_fast_assign(__entry->id = cookie; __entry->length = length;),
-	    TP_printk("region=%08x length=%llu", __entry->id, __entry->length));
+DECLARE_EVENT_CLASS(onecopy_region, TP_PROTO(u64 cookie), TP_ARGS(cookie),
+		    TP_STRUCT__entry(__field(u32, id)), TP_fast_assign(__entry->id = cookie;),
+		    TP_printk("region=%08x", __entry->id));
 
-TRACE_EVENT(onecopy_region_stale, TP_PROTO(u64 cookie), TP_ARGS(cookie),
-	    TP_STRUCT__entry(__field(u32, id)), TP_fast_assign(__entry->id = cookie;),
-	    TP_printk("region=%08x", __entry->id));
+DEFINE_EVENT(onecopy_region, onecopy_region_destroy, TP_PROTO(u64 cookie), TP_ARGS(cookie));
+DEFINE_EVENT(onecopy_region, onecopy_region_stale, TP_PROTO(u64 cookie), TP_ARGS(cookie));
 
 TRACE_EVENT(onecopy_copy, TP_PROTO(u64 bytes, u64 copied, int err), TP_ARGS(bytes, copied, err),
 	    TP_STRUCT__entry(__field(u64, bytes) __field(u64, copied) __field(int, err)),

@@ -92,14 +92,15 @@ struct onecopy_info {
 #define ONECOPY_REGION_ANY_USER	  (1U << 2) /* users other than the creator too */
 #define ONECOPY_REGION_SINGLE_USE (1U << 3) /* gone with the first copy that finds it */
 /*
- * Bump a generation word, and refuse the region (ESTALE) to later copies, when
- * memory of it is unmapped, moved or replaced by the owner.
+ * When memory of it is unmapped, moved or replaced by the owner, its generation
+ * word is bumped and later requests for it are refused with ESTALE; when the owner
+ * ends or executes another program, with ENOENT. REGION_DESTROY is due all the same.
  */
 #define ONECOPY_REGION_TRACK (1U << 4)
 /*
  * The pages that hold the segments are declared in whole: MAP may show bytes
  * of them that lie before and behind the segments. Without it MAP shows pages
- * that lie wholly within a segment, and no others.
+ * of which every byte is the region's, and no others.
  */
 #define ONECOPY_REGION_WHOLE_PAGES (1U << 5)
 /*
@@ -117,7 +118,8 @@ struct onecopy_info {
  * until it is destroyed (see ONECOPY_REGION_TRACK).
  *
  * The pages are charged to the caller's RLIMIT_MEMLOCK (CAP_IPC_LOCK: not) and
- * to the module's limit per user, until the last copy in flight is done.
+ * to the module's limit per user, until the region is destroyed or stale and the
+ * last copy in flight is done.
  *
  * Errors
  *  EFAULT        memory that is not there or not so accessible, device memory,
@@ -190,7 +192,7 @@ struct onecopy_region_info {
  * the start have been moved.
  *
  * ONECOPY_COPY_ASYNC: the local memory is pinned, the regions are held, and the
- * call returns; @copied is 0. The local memory may be reused when the word says
+ * call returns; @copied is not written. The local memory may be reused when the word says
  * so, and @local itself at once. Copies of one file start in order; they end in
  * any order.
  *
@@ -228,7 +230,8 @@ struct onecopy_copy {
 /*
  * Asks for part of a region to be mapped. The answer is used in one
  *	mmap(where, @map_length, prot, MAP_SHARED, fd, @map_offset)
- * on the same file; a second mmap() of the same offset fails (EINVAL). Byte
+ * on the same file; the offset is used up by it, whether or not it succeeds, and
+ * a second mmap() there fails (EINVAL). Byte
  * @offset of the region is then found @skip bytes behind the address. Physical
  * pages are huge if @align is above the page size: an address that is
  * congruent to @align_offset modulo @align lets them be mapped as such.
@@ -242,9 +245,10 @@ struct onecopy_copy {
  * Errors: those of regions, and
  *  EINVAL        @length 0, or READ not set
  *  ERANGE        not all of [@offset, @offset + @length) is in the region
- *  EOPNOTSUPP    those bytes are not whole pages and the region was not made
- *                with WHOLE_PAGES; or they span segments that do not join at
- *                page boundaries; or SINGLE_USE; or no ONECOPY_FEATURE_MAP
+ *  EOPNOTSUPP    pages that hold those bytes hold others that are not the
+ *                region's, and it was not made with WHOLE_PAGES; or they span
+ *                segments that do not join at page boundaries; or SINGLE_USE;
+ *                or no ONECOPY_FEATURE_MAP
  *  EMFILE        too many answers of this file wait for their mmap()
  * mmap(): EINVAL no such offset, not MAP_SHARED, another length; EACCES more
  * than was asked for, or PROT_EXEC; ENOENT, ESTALE the region is gone by now.
