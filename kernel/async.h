@@ -55,20 +55,36 @@ int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
 
 /*
  * Queues. Success takes over all that *copy holds and leaves it initialised;
- * it has no LOCAL end. The slot's word is PENDING before this returns.
+ * it has no LOCAL end. A COMPLETION word is PENDING before this returns; a
+ * STATUS word is left alone, for KNEM's clients reset theirs. DMA without THREAD
+ * is started by the caller, and waited for by nobody.
  * -ERANGE no such slot, -EBUSY the slot is pending (COMPLETION words only) or
  * no room for another event, -ENODEV, -ENXIO EVENT with no way to
  * wait for one, -ENOMEM.
  */
 int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u32 how);
 
+/*
+ * For a copy that the caller makes itself: makes sure that its end can be told,
+ * by ock_async_end() alone. @how: OCK_SUBMIT_EVENT or 0. Errors as above.
+ */
+struct ock_job;
+int ock_async_begin(struct ock_async *async, u32 slot, u32 how, struct ock_job **job);
+void ock_async_end(struct ock_job *job, int err, u64 copied);
+
+u64 ock_async_slots(const struct ock_async *async);
+
+/* Nothing that was submitted has yet to end. */
+bool ock_async_idle(struct ock_async *async);
+
 /* As ONECOPY_IOC_CANCEL: 0, -ERANGE, -ENOENT, -EBUSY. */
 int ock_async_cancel(struct ock_async *async, u32 slot);
 
 __poll_t ock_async_poll(struct ock_async *async, struct file *file, poll_table *wait);
 
-/* read() of /dev/onecopy: see ONECOPY_IOC_ASYNC_SETUP. knem.c reads its slot indexes
- * with ock_async_read_slots(). */
+/* read() of /dev/onecopy: see ONECOPY_IOC_ASYNC_SETUP. read() of /dev/knem gives slots in
+ * the order of their events and, unless @nonblock, waits until @size is filled: bytes,
+ * -EAGAIN, -EINTR, -EFAULT, -EINVAL. */
 ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 

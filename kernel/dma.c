@@ -2,163 +2,283 @@
 /*
  * Copies by dmaengine.
  *
- * Channels are private ones (dma_request_channel): Intel's DSA offers no others,
- * and only a channel of our own may be terminated when it falls silent.
- *
  * An operation is cut into pieces: bytes contiguous in physical memory at both
- * ends, one descriptor each. Each piece is on its channel's list until it ends,
- * once: by the engine's callback, or, after the channel has been terminated and
- * no callback can come any more, by the reset. Whoever takes it off the list,
- * under the channel's lock, ends it. Operations count pieces in flight, plus one
- * while pieces are still being made; who counts to zero has the operation's
- * work finish it. That work is at the same time its watchdog: queued with
- * a delay at first, and at once at the end.
+ * ends, one descriptor each (channel.c). It counts pieces in flight, plus one
+ * while pieces are still being made; who counts to zero queues its end, which
+ * gives everything back, in a workqueue, for unpinning may sleep.
  *
- * Completions may come in any order (DMA_COMPLETION_NO_ORDER): each piece has
- * its own callback and interrupt, and none is inferred from another.
- *
- * The watchdog looks at the channel rather than the operation, which may have
- * to wait for others. A channel that ended nothing for a whole period is
- * terminated. An engine that cannot be (I/OAT) is used no more; its operations
- * are reported failed, but keep their pages, and this module, until it answers.
+ * Its watchdog looks at the channel rather than the operation, which may have to
+ * wait for others. With an engine that is silent and cannot be stopped the
+ * operation is reported failed, but keeps its pages, and this module, until the
+ * engine answers.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include "dma.h"
 
 #include <linux/completion.h>
-#include <linux/dma-mapping.h>
-#include <linux/dmaengine.h>
-#include <linux/list.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
-#include <linux/topology.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "channel.h"
 #include "stats.h"
 
 /* Every engine takes this much in one descriptor. */
 #define OCK_DMA_PIECE (256u << 10)
 /* Pieces of one operation in flight. */
-#define OCK_DMA_DEPTH	 64
-#define OCK_DMA_CHANNELS 4
-
-static bool dma = true;
-module_param(dma, bool, 0644);
-MODULE_PARM_DESC(dma, "use DMA engines when asked to (1)");
+#define OCK_DMA_DEPTH 64
 
 static unsigned long dmamin = 1024;
 module_param(dmamin, ulong, 0644);
 MODULE_PARM_DESC(dmamin, "bytes below which the CPU copies though DMA is asked for (1024)");
 
-static unsigned int dmatimeout = 10000;
-module_param(dmatimeout, uint, 0644);
-MODULE_PARM_DESC(dmatimeout,
-		 "milliseconds without an answer after which a DMA channel is reset (10000)");
-
-struct ock_channel {
-	struct dma_chan *chan;
-	struct device *device;
-	struct mutex submit;	 /* held to submit and to reset */
-	spinlock_t lock;	 /* of what follows */
-	struct list_head pieces; /* in flight */
-	unsigned long ended;	 /* pieces so far */
-	bool broken;		 /* silent and not to be terminated */
-	wait_queue_head_t room;	 /* a piece has ended */
-};
-
 struct ock_dma_op {
 	struct ock_channel *channel;
 	struct ock_copy copy;
+	u64 bytes;
 	void (*done)(void *data, int err, u64 copied);
 	void *data;
-	u64 bytes;
-	int err; /* the first */
-	atomic_t pending;
-	unsigned long seen; /* channel->ended when the watchdog last looked */
-	bool told;
-	struct delayed_work work;
-};
-
-struct ock_dma_piece {
-	struct list_head node; /* of channel->pieces; empty: ended */
-	struct ock_dma_op *op;
-	dma_addr_t from;
-	dma_addr_t to;
-	size_t bytes;
+	bool told;	  /* done was called */
+	int err;	  /* the first, by cmpxchg() */
+	atomic_t pending; /* pieces in flight, and one while more are made */
+	struct delayed_work watch;
+	struct work_struct end; /* queued once */
 };
 
 static struct workqueue_struct *ock_dma_wq;
 
-/* Channels: nr_channels grows under ock_dma_lock and shrinks when nobody holds. */
-static DEFINE_MUTEX(ock_dma_lock);
-static struct ock_channel *ock_channels[OCK_DMA_CHANNELS];
-static unsigned int nr_channels;
-static unsigned int next_channel;
-static unsigned int ock_dma_holders;
-
-/* ---- channels ---- */
-
-static int ock_channel_create(struct ock_channel **result)
+static void ock_dma_op_fail(struct ock_dma_op *op, int err)
 {
-	struct ock_channel *channel;
-	dma_cap_mask_t mask;
+	cmpxchg(&op->err, 0, err);
+	wake_up_all(ock_channel_room(op->channel));
+}
 
-	channel = kzalloc(sizeof(*channel), GFP_KERNEL);
-	if (!channel)
-		return -ENOMEM;
-	dma_cap_zero(mask);
-	dma_cap_set(DMA_MEMCPY, mask);
-	channel->chan = dma_request_channel(mask, NULL, NULL);
-	if (!channel->chan) {
-		kfree(channel);
-		return -ENODEV;
+/* The operation may be gone afterwards. Any context. */
+static void ock_dma_op_less(struct ock_dma_op *op)
+{
+	struct ock_channel *channel = op->channel;
+
+	if (atomic_dec_and_test(&op->pending))
+		queue_work(ock_dma_wq, &op->end);
+	else
+		wake_up_all(ock_channel_room(channel));
+}
+
+static void ock_dma_piece_end(void *data, int err)
+{
+	struct ock_dma_op *op = data;
+
+	if (err)
+		ock_dma_op_fail(op, err);
+	ock_dma_op_less(op);
+}
+
+/* Success: the piece is on its way. -EBUSY: not now. Else it cannot go by DMA. */
+static int ock_dma_op_submit(struct ock_dma_op *op, struct page *from, u32 from_offset,
+			     struct page *to, u32 to_offset, size_t bytes)
+{
+	int err;
+
+	if (!ock_channel_fits(op->channel, from_offset, to_offset, bytes))
+		return -EINVAL;
+	/* Before: it may end at once. The submitter's own count keeps it above 0. */
+	atomic_inc(&op->pending);
+	err = ock_channel_submit(op->channel, from, from_offset, to, to_offset, bytes,
+				 ock_dma_piece_end, op);
+	if (err)
+		atomic_dec(&op->pending);
+	return err;
+}
+
+static void ock_dma_op_tell(struct ock_dma_op *op)
+{
+	if (op->told)
+		return;
+	op->told = true;
+	op->done(op->data, op->err, op->err ? 0 : op->bytes);
+}
+
+/* Bytes from @position on, by the CPU. */
+static int ock_dma_op_copy(struct ock_dma_op *op, u64 position, u64 bytes)
+{
+	struct ock_copy part = op->copy;
+
+	part.source.offset += position;
+	part.destination.offset += position;
+	part.length = bytes;
+	return ock_copy_run(&part, NULL);
+}
+
+/* Waits until fewer than @pending pieces are in flight. */
+static int ock_dma_op_wait(struct ock_dma_op *op, int pending)
+{
+	return wait_event_killable(*ock_channel_room(op->channel),
+				   atomic_read(&op->pending) - 1 < pending || READ_ONCE(op->err))
+		       ? -EINTR
+		       : 0;
+}
+
+/* Makes the pieces. Errors other than of pieces in flight. */
+static int ock_dma_op_feed(struct ock_dma_op *op)
+{
+	struct ock_cursor from;
+	struct ock_cursor to;
+	u64 position = 0;
+	int err;
+
+	if (op->bytes < READ_ONCE(dmamin))
+		return ock_dma_op_copy(op, 0, op->bytes);
+	ock_cursor_init(&from, op->copy.source.pages, op->copy.source.offset);
+	ock_cursor_init(&to, op->copy.destination.pages, op->copy.destination.offset);
+	while (position < op->bytes && !READ_ONCE(op->err)) {
+		struct page *source;
+		struct page *destination;
+		u32 source_offset;
+		u32 destination_offset;
+		size_t piece;
+		int flying;
+
+		err = ock_dma_op_wait(op, OCK_DMA_DEPTH);
+		if (err)
+			return err;
+		piece = min_t(u64, op->bytes - position, OCK_DMA_PIECE);
+		piece = ock_cursor_peek(&from, piece, &source, &source_offset);
+		piece = ock_cursor_peek(&to, piece, &destination, &destination_offset);
+		flying = atomic_read(&op->pending) - 1;
+		err = ock_dma_op_submit(op, source, source_offset, destination, destination_offset,
+					piece);
+		if (err == -EBUSY && flying) {
+			err = ock_dma_op_wait(op, flying);
+			if (err)
+				return err;
+			continue;
+		}
+		if (err)
+			err = ock_dma_op_copy(op, position, piece);
+		if (err)
+			return err;
+		ock_cursor_advance(&from, piece);
+		ock_cursor_advance(&to, piece);
+		position += piece;
+		cond_resched();
 	}
-	channel->device = channel->chan->device->dev;
-	mutex_init(&channel->submit);
-	spin_lock_init(&channel->lock);
-	INIT_LIST_HEAD(&channel->pieces);
-	init_waitqueue_head(&channel->room);
-	*result = channel;
 	return 0;
 }
 
-static void ock_channel_destroy(struct ock_channel *channel)
+static void ock_dma_op_end(struct work_struct *work)
 {
-	WARN_ON_ONCE(!list_empty(&channel->pieces));
-	dma_release_channel(channel->chan);
-	kfree(channel);
+	struct ock_dma_op *op = container_of(work, struct ock_dma_op, end);
+
+	cancel_delayed_work_sync(&op->watch);
+	ock_copy_deinit(&op->copy);
+	ock_stat_inc(OCK_STAT_DMA);
+	ock_dma_op_tell(op);
+	kfree(op);
+	ock_dma_unhold();
+	/* ock_dma_exit() waits for this function to return. */
+	module_put(THIS_MODULE);
 }
 
-static void ock_dma_find(void)
+static void ock_dma_op_watch(struct work_struct *work)
 {
-	lockdep_assert_held(&ock_dma_lock);
-	while (dma && nr_channels < OCK_DMA_CHANNELS) {
-		if (ock_channel_create(&ock_channels[nr_channels]))
-			break;
-		nr_channels++;
+	struct ock_dma_op *op = container_of(to_delayed_work(work), struct ock_dma_op, watch);
+
+	if (!ock_channel_check(op->channel)) {
+		ock_dma_op_fail(op, -ETIMEDOUT);
+		ock_dma_op_tell(op);
+		return;
 	}
+	queue_delayed_work(ock_dma_wq, &op->watch, ock_channel_patience());
 }
 
-/* Not those that an operation, reported failed, still waits for. */
-static void ock_dma_release(void)
+int ock_dma_start(struct ock_channel *channel, struct ock_copy *copy,
+		  void (*done)(void *data, int err, u64 copied), void *data)
 {
-	unsigned int kept = 0;
+	struct ock_dma_op *op;
+	int err;
 
-	lockdep_assert_held(&ock_dma_lock);
-	for (unsigned int i = 0; i < nr_channels; i++) {
-		struct ock_channel *channel = ock_channels[i];
+	op = kzalloc(sizeof(*op), GFP_KERNEL_ACCOUNT);
+	if (!op)
+		return -ENOMEM;
+	op->channel = channel;
+	op->bytes = ock_copy_bytes(copy);
+	op->copy = *copy;
+	ock_copy_init(copy);
+	op->done = done;
+	op->data = data;
+	atomic_set(&op->pending, 1);
+	INIT_DELAYED_WORK(&op->watch, ock_dma_op_watch);
+	INIT_WORK(&op->end, ock_dma_op_end);
+	/* It may outlive the file that it is for. */
+	__module_get(THIS_MODULE);
+	ock_dma_hold();
 
-		spin_lock_bh(&channel->lock);
-		if (!list_empty(&channel->pieces))
-			ock_channels[kept++] = channel;
-		else
-			ock_channels[i] = NULL;
-		spin_unlock_bh(&channel->lock);
+	queue_delayed_work(ock_dma_wq, &op->watch, ock_channel_patience());
+	err = ock_dma_op_feed(op);
+	if (err)
+		ock_dma_op_fail(op, err);
+	ock_dma_op_less(op);
+	return 0;
+}
+
+/* Waits for an operation. On the heap: a killed waiter leaves it behind. */
+struct ock_dma_waiter {
+	refcount_t refs;
+	struct completion done;
+	int err;
+	u64 copied;
+};
+
+static void ock_dma_waiter_put(struct ock_dma_waiter *waiter)
+{
+	if (refcount_dec_and_test(&waiter->refs))
+		kfree(waiter);
+}
+
+static void ock_dma_waiter_done(void *data, int err, u64 copied)
+{
+	struct ock_dma_waiter *waiter = data;
+
+	waiter->err = err;
+	waiter->copied = copied;
+	complete(&waiter->done);
+	ock_dma_waiter_put(waiter);
+}
+
+int ock_dma_run(struct ock_channel *channel, struct ock_copy *copy, u64 *copied)
+{
+	struct ock_dma_waiter *waiter;
+	int err;
+
+	waiter = kzalloc(sizeof(*waiter), GFP_KERNEL_ACCOUNT);
+	if (!waiter)
+		return -ENOMEM;
+	refcount_set(&waiter->refs, 2);
+	init_completion(&waiter->done);
+	err = ock_dma_start(channel, copy, ock_dma_waiter_done, waiter);
+	if (err) {
+		kfree(waiter);
+		return err;
 	}
+	if (wait_for_completion_killable(&waiter->done)) {
+		err = -EINTR;
+	} else {
+		err = waiter->err;
+		*copied = waiter->copied;
+	}
+	ock_dma_waiter_put(waiter);
+	return err;
+}
+
+int ock_dma_init(void)
+{
+	ock_dma_wq = alloc_workqueue("onecopy-dma", WQ_UNBOUND, 0);
+	return ock_dma_wq ? 0 : -ENOMEM;
+}
+
+void ock_dma_exit(void)
+{
+	destroy_workqueue(ock_dma_wq);
 }

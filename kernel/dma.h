@@ -35,17 +35,16 @@ struct ock_channel *ock_dma_channel(void);
  * Starts to move what *copy says; both ends are regions or pinned. Success takes
  * over all that *copy holds and leaves it initialised. @done is called once,
  * from a workqueue, perhaps before this returns: 0, -EIO the engine failed,
- * -ETIMEDOUT it fell silent, -EINTR killed while waiting for room. Then all pages are
- * given back, but for an engine that is silent and cannot be stopped: it keeps
- * them, for it may still write. What is too short or not aligned as the engine
+ * -ETIMEDOUT it fell silent, -EINTR killed while waiting for room. By then
+ * the pages are given back, unless the engine is silent and cannot be stopped:
+ * it may still write. What is too short or not aligned as the engine
  * needs it, and what it has no descriptors for, the CPU copies. -ENOMEM. Sleeps.
  */
 int ock_dma_start(struct ock_channel *channel, struct ock_copy *copy,
 		  void (*done)(void *data, int err, u64 copied), void *data);
 
 /*
- * The same, and waits; killable. Takes over *copy whatever the result, which is
- * @done's or -ENOMEM.
+ * The same, and waits; killable. The result is @done's or -ENOMEM.
  */
 int ock_dma_run(struct ock_channel *channel, struct ock_copy *copy, u64 *copied);
 

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A job is a copy that was submitted. It is on the queue until a thread takes
+ * it, or among those flying, if its submitter has given it to a DMA channel.
+ * Who takes it off the queue (thread, cancel, close) ends it, once.
+ *
+ * Order. Threads take jobs in the order of submission; with one thread they end
+ * so too. Engines may end flying jobs in any order; they are reported in the order
+ * of submission all the same, by one worker at a time (@draining), for clients
+ * poll their slots as a ring.
+ *
+ * A job's end: first pages and regions are given back, then the word is
+ * written with release order, then events are raised. So whoever sees the word
+ * sees the data, and finds nothing of the copy left.
+ *
+ * Words are written and never read here: what has to be known about a slot is in
+ * @pending.
+ */
+#include "async.h"
+
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "dma.h"
+#include "events.h"
+#include "stats.h"
+#include "words.h"
+
+/* Threads of a file whose copies may end in any order. */
+#define OCK_ASYNC_THREADS 4
+
+struct ock_job {
+	struct list_head node;
+	struct ock_async *async;
+	struct ock_copy copy;
+	struct ock_channel *channel; /* DMA */
+	struct ock_word word;
+	struct ock_event *event; /* EVENT: promised */
+	u32 slot;
+	u32 how;
+	bool started; /* taken off the queue */
+	bool flown;   /* its DMA has ended, as follows */
+	int err;
+	u64 copied;
+};
+
+struct ock_async {
+	struct ock_words words;
+	bool completion; /* kind of the words */
+	struct ock_events events;
+
+	spinlock_t lock; /* of what follows, and of jobs' flags */
+	struct list_head queue;
+	struct list_head flying;
+	bool draining;
+	u64 nr_jobs;	       /* not ended */
+	struct xarray pending; /* COMPLETION: the slot's job */
+
+	wait_queue_head_t work; /* threads */
+	wait_queue_head_t idle; /* close */
+	unsigned int nr_threads;
+	struct task_struct *threads[OCK_ASYNC_THREADS];
+};
+
+/* ---- jobs ---- */
+
+static void ock_job_free(struct ock_job *job)
+{
+	ock_copy_deinit(&job->copy);
+	if (job->event)
+		ock_events_break(&job->async->events, job->event);
+	kfree(job);
+}
+
+void ock_async_end(struct ock_job *job, int err, u64 copied)
+{
+	struct ock_async *async = job->async;
+
+	ock_copy_deinit(&job->copy);
+	spin_lock(&async->lock);
+	/* The client may use the slot again once it sees the word. */
+	if (async->completion)
+		xa_erase(&async->pending, job->slot);
+	ock_word_write(&job->word, err, copied);
+	async->nr_jobs--;
+	spin_unlock(&async->lock);
+	if (job->event)
+		ock_events_raise(&async->events, job->event);
+	kfree(job);
+}
+
+static void ock_job_flown(void *data, int err, u64 copied)
+{
+	struct ock_job *job = data;
+	struct ock_async *async = job->async;
+
+	spin_lock(&async->lock);
+	job->flown = true;
+	job->err = err;
+	job->copied = copied;
+	if (async->draining)
+		goto out;
+	async->draining = true;
+	while ((job = list_first_entry_or_null(&async->flying, struct ock_job, node))) {
+		if (!job->flown)
+			break;
+		list_del(&job->node);
+		spin_unlock(&async->lock);
+		ock_async_end(job, job->err, job->copied);
+		spin_lock(&async->lock);
+	}
+	async->draining = false;
+	if (list_empty(&async->flying))
+		wake_up(&async->idle);
+out:
+	spin_unlock(&async->lock);
+}
+
+static void ock_job_run(struct ock_job *job)
+{
+	u64 copied = 0;
+	int err = -ENOMEM;
+
+	if (job->how & OCK_SUBMIT_DMA)
+		err = ock_dma_run(job->channel, &job->copy, &copied);
+	if (err == -ENOMEM)
+		err = ock_copy_run(&job->copy, &copied);
+	ock_async_end(job, err, copied);
+}
+
+/* Off the queue. */
+static struct ock_job *ock_async_take(struct ock_async *async)
+{
+	struct ock_job *job;
+
+	spin_lock(&async->lock);
+	job = list_first_entry_or_null(&async->queue, struct ock_job, node);
+	if (job) {
+		list_del(&job->node);
+		job->started = true;
+	}
+	spin_unlock(&async->lock);
+	return job;
+}
+
+static int ock_async_thread(void *data)
+{
+	struct ock_async *async = data;
+	struct ock_job *job;
+
+	for (;;) {
+		job = NULL;
+		wait_event_idle_exclusive(async->work,
+					  kthread_should_stop() || (job = ock_async_take(async)));
+		if (!job)
+			return 0;
+		ock_job_run(job);
+		cond_resched();
+	}
+}
+
+/* Lets the job in, or says why not. */
+static int ock_async_admit(struct ock_async *async, struct ock_job *job)
+{
+	lockdep_assert_held(&async->lock);
+	if (async->completion) {
+		int err = xa_insert(&async->pending, job->slot, job, GFP_ATOMIC | __GFP_NOWARN);
+
+		if (err)
+			return err;
+		ock_word_reset(&job->word);
+	}
+	async->nr_jobs++;
+	return 0;
+}
+
+static int ock_job_create(struct ock_async *async, u32 slot, u32 how, struct ock_job **result)
+{
+	struct ock_job *job;
+	int err;
+
+	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return -ENOMEM;
+	job->async = async;
+	job->slot = slot;
+	job->how = how;
+	ock_copy_init(&job->copy);
+	err = ock_words_get(&async->words, slot, &job->word);
+	if (err)
+		goto out_free;
+	if (how & OCK_SUBMIT_EVENT) {
+		err = ock_events_promise(&async->events, slot, &job->event);
+		if (err)
+			goto out_free;
+	}
+	if (how & OCK_SUBMIT_DMA) {
+		job->channel = ock_dma_channel();
+		if (!job->channel) {
+			err = -ENODEV;
+			goto out_free;
+		}
+	}
+	*result = job;
+	return 0;
+
+out_free:
+	ock_job_free(job);
+	return err;
+}
+
+int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u32 how)
+{
+	bool fly = (how & OCK_SUBMIT_DMA) && !(how & OCK_SUBMIT_THREAD);
+	struct ock_job *job;
+	int err;
+
+	err = ock_job_create(async, slot, how, &job);
+	if (err)
+		return err;
+	spin_lock(&async->lock);
+	err = ock_async_admit(async, job);
+	if (err) {
+		spin_unlock(&async->lock);
+		ock_job_free(job);
+		return err;
+	}
+	swap(job->copy, *copy);
+	job->started = fly;
+	list_add_tail(&job->node, fly ? &async->flying : &async->queue);
+	spin_unlock(&async->lock);
+
+	ock_stat_inc(OCK_STAT_ASYNC);
+	if (!fly) {
+		wake_up(&async->work);
+		return 0;
+	}
+	err = ock_dma_start(job->channel, &job->copy, ock_job_flown, job);
+	if (err)
+		ock_job_flown(job, err, 0);
+	return 0;
+}
+
+int ock_async_begin(struct ock_async *async, u32 slot, u32 how, struct ock_job **result)
+{
+	struct ock_job *job;
+	int err;
+
+	err = ock_job_create(async, slot, how & OCK_SUBMIT_EVENT, &job);
+	if (err)
+		return err;
+	job->started = true;
+	spin_lock(&async->lock);
+	err = ock_async_admit(async, job);
+	spin_unlock(&async->lock);
+	if (err) {
+		ock_job_free(job);
+		return err;
+	}
+	*result = job;
+	return 0;
+}
+
+bool ock_async_idle(struct ock_async *async)
+{
+	return !READ_ONCE(async->nr_jobs);
+}
+
+int ock_async_cancel(struct ock_async *async, u32 slot)
+{
+	struct ock_job *job;
+	int err = 0;
+
+	if (slot >= async->words.nr_slots)
+		return -ERANGE;
+	spin_lock(&async->lock);
+	job = xa_load(&async->pending, slot);
+	if (!job)
+		err = -ENOENT;
+	else if (job->started)
+		err = -EBUSY;
+	if (!err) {
+		list_del(&job->node);
+		job->started = true;
+	}
+	spin_unlock(&async->lock);
+	if (err)
+		return err;
+	ock_stat_inc(OCK_STAT_CANCELLED);
+	ock_async_end(job, -ECANCELED, 0);
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+__poll_t ock_async_poll(struct ock_async *async, struct file *file, poll_table *wait)
+{
+	return ock_events_poll(&async->events, file, wait);
+}
+
+ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock)
+{
+	return ock_events_read_count(&async->events, to, size, nonblock);
+}
+
+ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock)
+{
+	return ock_events_read_slots(&async->events, to, size, nonblock);
+}
+
+int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma)
+{
+	return ock_words_mmap(&async->words, vma);
+}
+
+u64 ock_async_slots(const struct ock_async *async)
+{
+	return async->words.nr_slots;
+}
+
+bool ock_async_have_dma(void)
+{
+	return ock_dma_available();
+}
+
+/* ---- a file's ---- */
+
+static void ock_async_destroy(struct ock_async *async)
+{
+	struct ock_job *job;
+
+	for (unsigned int i = 0; i < async->nr_threads; i++)
+		kthread_stop(async->threads[i]);
+	wait_event(async->idle, list_empty(&async->flying) && !READ_ONCE(async->draining));
+	/* Who woke us up may yet have to leave the lock. */
+	spin_lock(&async->lock);
+	spin_unlock(&async->lock);
+
+	while ((job = ock_async_take(async)))
+		ock_job_free(job);
+	ock_events_deinit(&async->events);
+	ock_words_deinit(&async->words);
+	xa_destroy(&async->pending);
+	ock_dma_unhold();
+	kfree(async);
+}
+
+int ock_async_create(const struct ock_async_config *config, struct ock_async **result)
+{
+	unsigned int threads = config->ordered ? 1 : min(num_online_cpus(), OCK_ASYNC_THREADS);
+	struct ock_async *async;
+
+	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
+	if (!async)
+		return -ENOMEM;
+	async->completion = config->words == OCK_WORDS_COMPLETION;
+	ock_words_init(&async->words, config->words, config->nr_slots);
+	ock_events_init(&async->events, async->completion, config->nr_slots);
+	xa_init(&async->pending);
+	spin_lock_init(&async->lock);
+	INIT_LIST_HEAD(&async->queue);
+	INIT_LIST_HEAD(&async->flying);
+	init_waitqueue_head(&async->work);
+	init_waitqueue_head(&async->idle);
+	ock_dma_hold();
+
+	for (unsigned int i = 0; i < threads; i++) {
+		struct task_struct *task;
+
+		task = kthread_create(ock_async_thread, async, "%s", config->name);
+		if (IS_ERR(task)) {
+			ock_async_destroy(async);
+			return PTR_ERR(task);
+		}
+		/* An impossible mask leaves it free to run anywhere. */
+		set_cpus_allowed_ptr(task, config->cpus ?: current->cpus_ptr);
+		async->threads[async->nr_threads++] = task;
+		wake_up_process(task);
+	}
+	async->events.eventfd = config->eventfd;
+	*result = async;
+	return 0;
+}
+
+void ock_async_close(struct ock_async *async)
+{
+	ock_async_destroy(async);
+}
+
+int ock_async_init(void)
+{
+	return ock_dma_init();
+}
+
+void ock_async_exit(void)
+{
+	ock_dma_exit();
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Channels are private ones (dma_request_channel): Intel's DSA offers no others,
+ * and only a channel of our own may be terminated when it falls silent.
+ *
+ * Each piece in flight is on its channel's list until it ends, once: by the
+ * engine's callback, or, after the channel has been terminated and no callback
+ * can come any more, by whoever did that. Completions may come in any order
+ * (DMA_COMPLETION_NO_ORDER), so each piece has a callback and an interrupt of its
+ * own and none is inferred from another.
+ *
+ * A channel that owes an answer and has given none for a whole period is
+ * terminated. An engine that cannot be (I/OAT) is used no more; what it was given
+ * stays pinned until it answers.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "channel.h"
+
+#include <linux/dma-mapping.h>
+#include <linux/dmaengine.h>
+#include <linux/list.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/topology.h>
+
+#include "dma.h"
+
+#define OCK_CHANNELS_MAX 4
+
+static bool dma = true;
+module_param(dma, bool, 0644);
+MODULE_PARM_DESC(dma, "use DMA engines when asked to (1)");
+
+static unsigned int dmatimeout = 10000;
+module_param(dmatimeout, uint, 0644);
+MODULE_PARM_DESC(dmatimeout,
+		 "milliseconds without an answer after which a DMA channel is reset (10000)");
+
+struct ock_channel {
+	struct dma_chan *chan;
+	struct device *device;
+	struct mutex submit;	 /* held to submit and to reset */
+	spinlock_t lock;	 /* of what follows */
+	struct list_head pieces; /* in flight */
+	unsigned long alive;	 /* jiffies when it last answered or began to be owed an answer */
+	bool broken;		 /* silent and not to be terminated; read without lock */
+	wait_queue_head_t room;	 /* a piece has ended, an operation failed */
+};
+
+struct ock_piece {
+	struct ock_channel *channel;
+	struct list_head node; /* of channel->pieces */
+	ock_piece_end_t end;
+	void *data;
+	dma_addr_t from;
+	dma_addr_t to;
+	size_t bytes;
+};
+
+/* Channels: found under ock_channels_lock, given back when nobody holds. */
+static DEFINE_MUTEX(ock_channels_lock);
+static struct ock_channel *ock_channels[OCK_CHANNELS_MAX];
+static unsigned int nr_channels;
+static unsigned int next_channel;
+static unsigned int nr_holders;
+
+static int ock_channel_create(struct ock_channel **result)
+{
+	struct ock_channel *channel;
+	dma_cap_mask_t mask;
+
+	channel = kzalloc(sizeof(*channel), GFP_KERNEL);
+	if (!channel)
+		return -ENOMEM;
+	dma_cap_zero(mask);
+	dma_cap_set(DMA_MEMCPY, mask);
+	channel->chan = dma_request_channel(mask, NULL, NULL);
+	if (!channel->chan) {
+		kfree(channel);
+		return -ENODEV;
+	}
+	channel->device = channel->chan->device->dev;
+	mutex_init(&channel->submit);
+	spin_lock_init(&channel->lock);
+	INIT_LIST_HEAD(&channel->pieces);
+	init_waitqueue_head(&channel->room);
+	*result = channel;
+	return 0;
+}
+
+static void ock_channel_destroy(struct ock_channel *channel)
+{
+	WARN_ON_ONCE(!list_empty(&channel->pieces));
+	dma_release_channel(channel->chan);
+	kfree(channel);
+}
+
+static void ock_channels_find(void)
+{
+	lockdep_assert_held(&ock_channels_lock);
+	while (dma && nr_channels < OCK_CHANNELS_MAX) {
+		if (ock_channel_create(&ock_channels[nr_channels]))
+			break;
+		nr_channels++;
+	}
+}
+
+void ock_dma_hold(void)
+{
+	mutex_lock(&ock_channels_lock);
+	nr_holders++;
+	mutex_unlock(&ock_channels_lock);
+}
+
+void ock_dma_unhold(void)
+{
+	mutex_lock(&ock_channels_lock);
+	if (!--nr_holders) {
+		while (nr_channels)
+			ock_channel_destroy(ock_channels[--nr_channels]);
+	}
+	mutex_unlock(&ock_channels_lock);
+}
+
+struct ock_channel *ock_dma_channel(void)
+{
+	struct ock_channel *found = NULL;
+
+	mutex_lock(&ock_channels_lock);
+	ock_channels_find();
+	for (unsigned int i = 0; dma && i < nr_channels; i++) {
+		struct ock_channel *channel = ock_channels[(next_channel + i) % nr_channels];
+
+		if (READ_ONCE(channel->broken))
+			continue;
+		if (!found)
+			found = channel;
+		if (dev_to_node(channel->device) == numa_node_id()) {
+			found = channel;
+			break;
+		}
+	}
+	next_channel++;
+	mutex_unlock(&ock_channels_lock);
+	return found;
+}
+
+bool ock_dma_available(void)
+{
+	bool available;
+
+	ock_dma_hold();
+	available = ock_dma_channel();
+	ock_dma_unhold();
+	return available;
+}
+
+wait_queue_head_t *ock_channel_room(struct ock_channel *channel)
+{
+	return &channel->room;
+}
+
+/* ---- pieces ---- */
+
+static void ock_piece_unmap(struct ock_channel *channel, const struct ock_piece *piece)
+{
+	dma_unmap_page(channel->device, piece->from, piece->bytes, DMA_TO_DEVICE);
+	dma_unmap_page(channel->device, piece->to, piece->bytes, DMA_FROM_DEVICE);
+}
+
+/* For whoever took it off the list. */
+static void ock_piece_end(struct ock_channel *channel, struct ock_piece *piece, int err)
+{
+	ock_piece_unmap(channel, piece);
+	piece->end(piece->data, err);
+	kfree(piece);
+}
+
+static void ock_piece_answer(void *data, const struct dmaengine_result *result)
+{
+	struct ock_piece *piece = data;
+	struct ock_channel *channel = piece->channel;
+
+	spin_lock_bh(&channel->lock);
+	list_del(&piece->node);
+	channel->alive = jiffies;
+	spin_unlock_bh(&channel->lock);
+	ock_piece_end(channel, piece, result && result->result != DMA_TRANS_NOERROR ? -EIO : 0);
+}
+
+static int ock_piece_map(struct ock_channel *channel, struct ock_piece *piece, struct page *from,
+			 u32 from_offset, struct page *to, u32 to_offset)
+{
+	struct device *device = channel->device;
+
+	piece->from = dma_map_page(device, from, from_offset, piece->bytes, DMA_TO_DEVICE);
+	if (dma_mapping_error(device, piece->from))
+		return -ENOMEM;
+	piece->to = dma_map_page(device, to, to_offset, piece->bytes, DMA_FROM_DEVICE);
+	if (dma_mapping_error(device, piece->to)) {
+		dma_unmap_page(device, piece->from, piece->bytes, DMA_TO_DEVICE);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* -EBUSY: the channel has no descriptor. */
+static int ock_piece_issue(struct ock_channel *channel, struct ock_piece *piece)
+{
+	const unsigned long flags = DMA_PREP_INTERRUPT | DMA_CTRL_ACK;
+	struct dma_async_tx_descriptor *tx;
+
+	if (channel->broken)
+		return -EIO;
+	tx = dmaengine_prep_dma_memcpy(channel->chan, piece->to, piece->from, piece->bytes, flags);
+	if (!tx)
+		return -EBUSY;
+	tx->callback_result = ock_piece_answer;
+	tx->callback_param = piece;
+
+	/* Before it is submitted: the answer may come at once. */
+	spin_lock_bh(&channel->lock);
+	if (list_empty(&channel->pieces))
+		channel->alive = jiffies;
+	list_add_tail(&piece->node, &channel->pieces);
+	spin_unlock_bh(&channel->lock);
+
+	if (dma_submit_error(dmaengine_submit(tx))) {
+		spin_lock_bh(&channel->lock);
+		list_del(&piece->node);
+		spin_unlock_bh(&channel->lock);
+		return -EIO;
+	}
+	dma_async_issue_pending(channel->chan);
+	return 0;
+}
+
+bool ock_channel_fits(const struct ock_channel *channel, u32 from_offset, u32 to_offset,
+		      size_t bytes)
+{
+	return is_dma_copy_aligned(channel->chan->device, from_offset, to_offset, bytes);
+}
+
+int ock_channel_submit(struct ock_channel *channel, struct page *from, u32 from_offset,
+		       struct page *to, u32 to_offset, size_t bytes, ock_piece_end_t end,
+		       void *data)
+{
+	struct ock_piece *piece;
+	int err;
+
+	piece = kmalloc(sizeof(*piece), GFP_KERNEL);
+	if (!piece)
+		return -ENOMEM;
+	piece->channel = channel;
+	piece->end = end;
+	piece->data = data;
+	piece->bytes = bytes;
+	err = ock_piece_map(channel, piece, from, from_offset, to, to_offset);
+	if (err)
+		goto out_free;
+	mutex_lock(&channel->submit);
+	err = ock_piece_issue(channel, piece);
+	mutex_unlock(&channel->submit);
+	if (err)
+		goto out_unmap;
+	return 0;
+
+out_unmap:
+	ock_piece_unmap(channel, piece);
+out_free:
+	kfree(piece);
+	return err;
+}
+
+/* ---- channels that fall silent ---- */
+
+unsigned long ock_channel_patience(void)
+{
+	return max(msecs_to_jiffies(READ_ONCE(dmatimeout)), 1UL);
+}
+
+bool ock_channel_check(struct ock_channel *channel)
+{
+	struct ock_piece *piece;
+	LIST_HEAD(lost);
+	bool silent;
+	bool good;
+
+	mutex_lock(&channel->submit);
+	spin_lock_bh(&channel->lock);
+	silent = !list_empty(&channel->pieces) &&
+		 time_after_eq(jiffies, channel->alive + ock_channel_patience());
+	spin_unlock_bh(&channel->lock);
+	if (!silent || channel->broken)
+		goto out;
+	if (dmaengine_terminate_sync(channel->chan)) {
+		pr_warn("%s is silent and cannot be terminated: not used any more\n",
+			dma_chan_name(channel->chan));
+		WRITE_ONCE(channel->broken, true);
+		goto out;
+	}
+	pr_warn_ratelimited("%s was silent and has been terminated\n",
+			    dma_chan_name(channel->chan));
+	spin_lock_bh(&channel->lock);
+	list_splice_init(&channel->pieces, &lost);
+	spin_unlock_bh(&channel->lock);
+	while ((piece = list_first_entry_or_null(&lost, struct ock_piece, node))) {
+		list_del(&piece->node);
+		ock_piece_end(channel, piece, -ETIMEDOUT);
+	}
+out:
+	good = !channel->broken;
+	mutex_unlock(&channel->submit);
+	return good;
+}
