@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A DMA engine made of software, for tests: memcpy channels whose descriptors are copied by a
+ * workqueue, later, and which go wrong on demand. Linux knows no such provider: its memcpy engines
+ * are all hardware.
+ *
+ * What the dmaengine documentation (Documentation/driver-api/dmaengine) allows an engine to do,
+ * this one does when told to by its parameters: take its time, report failed transfers, complete
+ * out of order (DMA_COMPLETION_NO_ORDER), have no descriptor left, insist on alignment, fall
+ * silent, and lack a way to be terminated. Callbacks run with bottom halves off, as those of
+ * tasklets do, so that a client that sleeps in one is found out.
+ *
+ * Lists of a channel, under its lock: submitted -> issued -> (one in hand) -> freed, or -> hung.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/dma-direct.h>
+#include <linux/dma-mapping.h>
+#include <linux/dmaengine.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#define SOFTDMA_CHANNELS_MAX 16
+
+static unsigned int channels = 2;
+module_param(channels, uint, 0444);
+MODULE_PARM_DESC(channels, "number of channels (2)");
+
+static unsigned int align;
+module_param(align, uint, 0444);
+MODULE_PARM_DESC(align, "addresses and lengths are multiples of two to the power of this (0)");
+
+static bool reorder;
+module_param(reorder, bool, 0444);
+MODULE_PARM_DESC(reorder, "complete the last issued descriptor first");
+
+static bool terminate = true;
+module_param(terminate, bool, 0444);
+MODULE_PARM_DESC(terminate, "can be terminated (1)");
+
+static unsigned int delay_ms;
+module_param(delay_ms, uint, 0644);
+MODULE_PARM_DESC(delay_ms, "milliseconds before issued descriptors are looked at (0)");
+
+static unsigned int fail_every;
+module_param(fail_every, uint, 0644);
+MODULE_PARM_DESC(fail_every, "each n-th descriptor fails and copies nothing (0: none)");
+
+static unsigned int hang_every;
+module_param(hang_every, uint, 0644);
+MODULE_PARM_DESC(hang_every, "each n-th descriptor hangs until terminated or resumed (0: none)");
+
+static unsigned int full_every;
+module_param(full_every, uint, 0644);
+MODULE_PARM_DESC(full_every, "each n-th time there is no descriptor to be had (0: never)");
+
+static unsigned long copied;
+module_param(copied, ulong, 0444);
+MODULE_PARM_DESC(copied, "bytes copied so far");
+
+static unsigned long failed;
+module_param(failed, ulong, 0444);
+MODULE_PARM_DESC(failed, "descriptors failed so far");
+
+static unsigned long hung;
+module_param(hung, ulong, 0444);
+MODULE_PARM_DESC(hung, "descriptors hung so far");
+
+struct softdma_desc {
+	struct dma_async_tx_descriptor tx;
+	struct list_head node;
+	dma_addr_t src;
+	dma_addr_t dst;
+	size_t len;
+};
+
+struct softdma_chan {
+	struct dma_chan chan;
+	spinlock_t lock;
+	struct list_head submitted;
+	struct list_head issued;
+	struct list_head hung;
+	struct workqueue_struct *wq;
+	struct delayed_work work;
+};
+
+struct softdma {
+	struct dma_device dma;
+	struct softdma_chan chan[SOFTDMA_CHANNELS_MAX];
+};
+
+/* Counters and the turns of injected faults are of all channels together. */
+static DEFINE_SPINLOCK(softdma_turns);
+static unsigned int fail_turn, hang_turn, full_turn;
+
+static struct softdma *softdma;
+
+static struct softdma_chan *softdma_chan_of(struct dma_chan *chan)
+{
+	return container_of(chan, struct softdma_chan, chan);
+}
+
+static struct softdma_desc *softdma_desc_of(struct dma_async_tx_descriptor *tx)
+{
+	return container_of(tx, struct softdma_desc, tx);
+}
+
+/* Is it this one's turn to go wrong? */
+static bool softdma_turn(unsigned int *turn, unsigned int every)
+{
+	unsigned long flags;
+	bool hit = false;
+
+	if (!every)
+		return false;
+	spin_lock_irqsave(&softdma_turns, flags);
+	if (++*turn >= every) {
+		*turn = 0;
+		hit = true;
+	}
+	spin_unlock_irqrestore(&softdma_turns, flags);
+	return hit;
+}
+
+static void softdma_count(unsigned long *counter, unsigned long n)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&softdma_turns, flags);
+	*counter += n;
+	spin_unlock_irqrestore(&softdma_turns, flags);
+}
+
+static dma_cookie_t softdma_submit(struct dma_async_tx_descriptor *tx)
+{
+	struct softdma_chan *sc = softdma_chan_of(tx->chan);
+	unsigned long flags;
+	dma_cookie_t cookie;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	cookie = sc->chan.cookie + 1;
+	if (cookie < DMA_MIN_COOKIE)
+		cookie = DMA_MIN_COOKIE;
+	tx->cookie = cookie;
+	sc->chan.cookie = cookie;
+	list_add_tail(&softdma_desc_of(tx)->node, &sc->submitted);
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return cookie;
+}
+
+static struct dma_async_tx_descriptor *softdma_prep_memcpy(struct dma_chan *chan, dma_addr_t dst,
+							   dma_addr_t src, size_t len,
+							   unsigned long flags)
+{
+	struct softdma_desc *desc;
+
+	if (WARN_ON_ONCE(!IS_ALIGNED(dst | src | len, 1UL << align)))
+		return NULL;
+	if (softdma_turn(&full_turn, READ_ONCE(full_every)))
+		return NULL;
+	desc = kzalloc(sizeof(*desc), GFP_NOWAIT | __GFP_NOWARN);
+	if (!desc)
+		return NULL;
+	dma_async_tx_descriptor_init(&desc->tx, chan);
+	desc->tx.tx_submit = softdma_submit;
+	desc->tx.flags = flags;
+	desc->src = src;
+	desc->dst = dst;
+	desc->len = len;
+	return &desc->tx;
+}
+
+static void softdma_issue_pending(struct dma_chan *chan)
+{
+	struct softdma_chan *sc = softdma_chan_of(chan);
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	list_splice_tail_init(&sc->submitted, &sc->issued);
+	spin_unlock_irqrestore(&sc->lock, flags);
+	queue_delayed_work(sc->wq, &sc->work, msecs_to_jiffies(READ_ONCE(delay_ms)));
+}
+
+static enum dma_status softdma_tx_status(struct dma_chan *chan, dma_cookie_t cookie,
+					 struct dma_tx_state *state)
+{
+	struct softdma_chan *sc = softdma_chan_of(chan);
+	dma_cookie_t last, used;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	last = chan->completed_cookie;
+	used = chan->cookie;
+	spin_unlock_irqrestore(&sc->lock, flags);
+	dma_set_tx_state(state, last, used, 0);
+	if (reorder)
+		return DMA_OUT_OF_ORDER;
+	return dma_async_is_complete(cookie, last, used);
+}
+
+static struct softdma_desc *softdma_take(struct softdma_chan *sc)
+{
+	struct softdma_desc *desc = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	if (!list_empty(&sc->issued)) {
+		if (reorder)
+			desc = list_last_entry(&sc->issued, struct softdma_desc, node);
+		else
+			desc = list_first_entry(&sc->issued, struct softdma_desc, node);
+		list_del(&desc->node);
+	}
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return desc;
+}
+
+static void softdma_hang(struct softdma_chan *sc, struct softdma_desc *desc)
+{
+	unsigned long flags;
+
+	softdma_count(&hung, 1);
+	spin_lock_irqsave(&sc->lock, flags);
+	list_add_tail(&desc->node, &sc->hung);
+	spin_unlock_irqrestore(&sc->lock, flags);
+}
+
+static void softdma_complete(struct softdma_chan *sc, struct softdma_desc *desc,
+			     enum dmaengine_tx_result how)
+{
+	struct dmaengine_result result = {.result = how};
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	sc->chan.completed_cookie = desc->tx.cookie;
+	spin_unlock_irqrestore(&sc->lock, flags);
+
+	local_bh_disable();
+	dma_descriptor_unmap(&desc->tx);
+	if (desc->tx.callback_result)
+		desc->tx.callback_result(desc->tx.callback_param, &result);
+	else if (desc->tx.callback)
+		desc->tx.callback(desc->tx.callback_param);
+	local_bh_enable();
+	kfree(desc);
+}
+
+static void softdma_work(struct work_struct *work)
+{
+	struct softdma_chan *sc = container_of(work, struct softdma_chan, work.work);
+	struct device *dev = softdma->dma.dev;
+	struct softdma_desc *desc;
+
+	while ((desc = softdma_take(sc))) {
+		if (softdma_turn(&hang_turn, READ_ONCE(hang_every))) {
+			softdma_hang(sc, desc);
+			continue;
+		}
+		if (softdma_turn(&fail_turn, READ_ONCE(fail_every))) {
+			softdma_count(&failed, 1);
+			softdma_complete(sc, desc, DMA_TRANS_WRITE_FAILED);
+			continue;
+		}
+		memcpy(phys_to_virt(dma_to_phys(dev, desc->dst)),
+		       phys_to_virt(dma_to_phys(dev, desc->src)), desc->len);
+		softdma_count(&copied, desc->len);
+		softdma_complete(sc, desc, DMA_TRANS_NOERROR);
+		cond_resched();
+	}
+}
+
+static int softdma_terminate_all(struct dma_chan *chan)
+{
+	struct softdma_chan *sc = softdma_chan_of(chan);
+	struct softdma_desc *desc, *next;
+	unsigned long flags;
+	LIST_HEAD(all);
+
+	spin_lock_irqsave(&sc->lock, flags);
+	list_splice_init(&sc->submitted, &all);
+	list_splice_init(&sc->issued, &all);
+	list_splice_init(&sc->hung, &all);
+	spin_unlock_irqrestore(&sc->lock, flags);
+	list_for_each_entry_safe(desc, next, &all, node)
+	{
+		dma_descriptor_unmap(&desc->tx);
+		kfree(desc);
+	}
+	return 0;
+}
+
+static void softdma_synchronize(struct dma_chan *chan)
+{
+	cancel_delayed_work_sync(&softdma_chan_of(chan)->work);
+}
+
+static int softdma_alloc_chan_resources(struct dma_chan *chan)
+{
+	return 1;
+}
+
+static void softdma_free_chan_resources(struct dma_chan *chan)
+{
+	softdma_synchronize(chan);
+	softdma_terminate_all(chan);
+}
+
+/* Writing anything to the parameter "resume" lets hung descriptors go on. */
+static int softdma_resume(const char *val, const struct kernel_param *kp)
+{
+	struct softdma *sd = READ_ONCE(softdma);
+	unsigned long flags;
+	unsigned int i;
+
+	if (!sd)
+		return 0;
+	for (i = 0; i < channels; i++) {
+		struct softdma_chan *sc = &sd->chan[i];
+
+		spin_lock_irqsave(&sc->lock, flags);
+		list_splice_tail_init(&sc->hung, &sc->issued);
+		spin_unlock_irqrestore(&sc->lock, flags);
+		queue_delayed_work(sc->wq, &sc->work, 0);
+	}
+	return 0;
+}
+
+static const struct kernel_param_ops softdma_resume_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
+	.set = softdma_resume,
+};
+module_param_cb(resume, &softdma_resume_ops, NULL, 0200);
+MODULE_PARM_DESC(resume, "write to let hung descriptors go on");
+
+static int softdma_chan_init(struct softdma *sd, struct device *dev, unsigned int i)
+{
+	struct softdma_chan *sc = &sd->chan[i];
+
+	sc->wq = alloc_ordered_workqueue("softdma-%u", 0, i);
+	if (!sc->wq)
+		return -ENOMEM;
+	spin_lock_init(&sc->lock);
+	INIT_LIST_HEAD(&sc->submitted);
+	INIT_LIST_HEAD(&sc->issued);
+	INIT_LIST_HEAD(&sc->hung);
+	INIT_DELAYED_WORK(&sc->work, softdma_work);
+	sc->chan.device = &sd->dma;
+	sc->chan.cookie = DMA_MIN_COOKIE;
+	sc->chan.completed_cookie = DMA_MIN_COOKIE;
+	list_add_tail(&sc->chan.device_node, &sd->dma.channels);
+	return 0;
+}
+
+static void softdma_exit_channels(void *data)
+{
+	struct softdma *sd = data;
+	unsigned int i;
+
+	WRITE_ONCE(softdma, NULL);
+	for (i = 0; i < channels; i++) {
+		if (sd->chan[i].wq)
+			destroy_workqueue(sd->chan[i].wq);
+	}
+}
+
+static int softdma_probe(struct platform_device *pdev)
+{
+	struct device *dev = &pdev->dev;
+	struct softdma *sd;
+	unsigned int i;
+	int ret;
+
+	sd = devm_kzalloc(dev, sizeof(*sd), GFP_KERNEL);
+	if (!sd)
+		return -ENOMEM;
+	ret = dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
+	if (ret)
+		return ret;
+	ret = devm_add_action_or_reset(dev, softdma_exit_channels, sd);
+	if (ret)
+		return ret;
+	INIT_LIST_HEAD(&sd->dma.channels);
+	for (i = 0; i < channels; i++) {
+		ret = softdma_chan_init(sd, dev, i);
+		if (ret)
+			return ret;
+	}
+	dma_cap_set(DMA_MEMCPY, sd->dma.cap_mask);
+	/* As the driver of Intel's DSA has it: memcpy channels to be asked for, not shared. */
+	dma_cap_set(DMA_PRIVATE, sd->dma.cap_mask);
+	if (reorder)
+		dma_cap_set(DMA_COMPLETION_NO_ORDER, sd->dma.cap_mask);
+	sd->dma.dev = dev;
+	sd->dma.copy_align = align;
+	sd->dma.residue_granularity = DMA_RESIDUE_GRANULARITY_DESCRIPTOR;
+	sd->dma.device_alloc_chan_resources = softdma_alloc_chan_resources;
+	sd->dma.device_free_chan_resources = softdma_free_chan_resources;
+	sd->dma.device_prep_dma_memcpy = softdma_prep_memcpy;
+	sd->dma.device_issue_pending = softdma_issue_pending;
+	sd->dma.device_tx_status = softdma_tx_status;
+	if (terminate) {
+		sd->dma.device_terminate_all = softdma_terminate_all;
+		sd->dma.device_synchronize = softdma_synchronize;
+	}
+	WRITE_ONCE(softdma, sd);
+	return dmaenginem_async_device_register(&sd->dma);
+}
+
+static struct platform_driver softdma_driver = {
+	.probe = softdma_probe,
+	.driver = {.name = "softdma"},
+};
+
+static struct platform_device *softdma_device;
+
+static int __init softdma_init(void)
+{
+	int ret;
+
+	if (!channels || channels > SOFTDMA_CHANNELS_MAX || align > PAGE_SHIFT)
+		return -EINVAL;
+	ret = platform_driver_register(&softdma_driver);
+	if (ret)
+		return ret;
+	softdma_device = platform_device_register_simple("softdma", PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(softdma_device)) {
+		platform_driver_unregister(&softdma_driver);
+		return PTR_ERR(softdma_device);
+	}
+	return 0;
+}
+module_init(softdma_init);
+
+static void __exit softdma_exit(void)
+{
+	platform_device_unregister(softdma_device);
+	platform_driver_unregister(&softdma_driver);
+}
+module_exit(softdma_exit);
+
+MODULE_DESCRIPTION("DMA engine in software that fails on demand, for tests");
+MODULE_AUTHOR("onecopy maintainers");
+MODULE_LICENSE("GPL");
