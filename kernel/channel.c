@@ -101,7 +101,7 @@ static void ock_channel_destroy(struct ock_channel *channel)
 static void ock_channels_find(void)
 {
 	lockdep_assert_held(&ock_channels_lock);
-	while (dma && nr_channels < OCK_CHANNELS_MAX) {
+	while (READ_ONCE(dma) && nr_channels < OCK_CHANNELS_MAX) {
 		if (ock_channel_create(&ock_channels[nr_channels]))
 			break;
 		nr_channels++;
@@ -125,27 +125,34 @@ void ock_dma_unhold(void)
 	mutex_unlock(&ock_channels_lock);
 }
 
-struct ock_channel *ock_dma_channel(void)
+/* From @first on, the next good one; rather one near this CPU. */
+static struct ock_channel *ock_channels_choose(unsigned int first)
 {
 	struct ock_channel *found = NULL;
 
-	mutex_lock(&ock_channels_lock);
+	lockdep_assert_held(&ock_channels_lock);
 	ock_channels_find();
-	for (unsigned int i = 0; dma && i < nr_channels; i++) {
-		struct ock_channel *channel = ock_channels[(next_channel + i) % nr_channels];
+	for (unsigned int i = 0; READ_ONCE(dma) && i < nr_channels; i++) {
+		struct ock_channel *channel = ock_channels[(first + i) % nr_channels];
 
 		if (READ_ONCE(channel->broken))
 			continue;
 		if (!found)
 			found = channel;
-		if (dev_to_node(channel->device) == numa_node_id()) {
-			found = channel;
-			break;
-		}
+		if (dev_to_node(channel->device) == numa_node_id())
+			return channel;
 	}
-	next_channel++;
-	mutex_unlock(&ock_channels_lock);
 	return found;
+}
+
+struct ock_channel *ock_dma_channel(void)
+{
+	struct ock_channel *channel;
+
+	mutex_lock(&ock_channels_lock);
+	channel = ock_channels_choose(next_channel++);
+	mutex_unlock(&ock_channels_lock);
+	return channel;
 }
 
 bool ock_dma_available(void)
@@ -153,7 +160,9 @@ bool ock_dma_available(void)
 	bool available;
 
 	ock_dma_hold();
-	available = ock_dma_channel();
+	mutex_lock(&ock_channels_lock);
+	available = ock_channels_choose(0);
+	mutex_unlock(&ock_channels_lock);
 	ock_dma_unhold();
 	return available;
 }

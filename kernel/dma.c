@@ -38,6 +38,7 @@ struct ock_dma_op {
 	struct ock_channel *channel;
 	struct ock_copy copy;
 	u64 bytes;
+	u64 sent; /* of them, to the engine */
 	void (*done)(void *data, int err, u64 copied);
 	void *data;
 	bool told;	  /* done was called */
@@ -155,7 +156,9 @@ static int ock_dma_op_feed(struct ock_dma_op *op)
 				return err;
 			continue;
 		}
-		if (err)
+		if (!err)
+			op->sent += piece;
+		else
 			err = ock_dma_op_copy(op, position, piece);
 		if (err)
 			return err;
@@ -174,6 +177,8 @@ static void ock_dma_op_end(struct work_struct *work)
 	cancel_delayed_work_sync(&op->watch);
 	ock_copy_deinit(&op->copy);
 	ock_stat_inc(OCK_STAT_DMA);
+	if (!op->err)
+		ock_stat_add(OCK_STAT_BYTES, op->sent);
 	ock_dma_op_tell(op);
 	kfree(op);
 	ock_dma_unhold();
