@@ -125,6 +125,13 @@ bool km_slow(void)
 	return slow;
 }
 
+bool km_uml(void)
+{
+	char cpu[4096];
+
+	return km_read_text("/proc/cpuinfo", cpu, sizeof(cpu)) && strstr(cpu, "User Mode Linux");
+}
+
 unsigned long km_scaled(unsigned long n)
 {
 	const char *scale = getenv("KMOD_SCALE");

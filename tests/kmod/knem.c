@@ -63,18 +63,18 @@ int kn_destroy(int fd, knem_cookie_t cookie)
 	return ioctl(fd, KNEM_CMD_DESTROY_REGION, &cookie);
 }
 
-/* The status of a call: never anything else than the three, and only on success. */
-static int status(int ret, uint32_t current)
+/* Makes the call. The status is never anything else than the three, and told only on success. */
+static int call(int fd, unsigned long command, void *copy, const uint32_t *current)
 {
-	int err = errno;
+	if (ioctl(fd, command, copy)) {
+		int err = errno;
 
-	if (ret) {
-		KM_EQ(current, KN_GARBAGE);
+		KM_EQ(*current, KN_GARBAGE);
 		errno = err;
 		return -1;
 	}
-	KM_TRUE(current <= KNEM_STATUS_FAILED);
-	return current;
+	KM_TRUE(*current <= KNEM_STATUS_FAILED);
+	return *current;
 }
 
 int kn_inline_async(int fd, knem_cookie_t cookie, uint64_t off, void *p, size_t bytes, bool write,
@@ -93,7 +93,7 @@ int kn_inline_async(int fd, knem_cookie_t cookie, uint64_t off, void *p, size_t 
 		.pad = KN_GARBAGE,
 	};
 
-	return status(ioctl(fd, KNEM_CMD_INLINE_COPY, &copy), copy.current_status);
+	return call(fd, KNEM_CMD_INLINE_COPY, &copy, &copy.current_status);
 }
 
 int kn_inline(int fd, knem_cookie_t cookie, uint64_t off, void *p, size_t bytes, bool write,
@@ -126,7 +126,7 @@ int kn_copy(int fd, knem_cookie_t src, uint64_t src_off, knem_cookie_t dst, uint
 		.pad = KN_GARBAGE,
 	};
 
-	return status(ioctl(fd, KNEM_CMD_COPY, &copy), copy.current_status);
+	return call(fd, KNEM_CMD_COPY, &copy, &copy.current_status);
 }
 
 int kn_copy_bounded(int fd, knem_cookie_t src, uint64_t src_off, knem_cookie_t dst,
@@ -144,7 +144,7 @@ int kn_copy_bounded(int fd, knem_cookie_t src, uint64_t src_off, knem_cookie_t d
 		.pad = KN_GARBAGE,
 	};
 
-	return status(ioctl(fd, KNEM_CMD_COPY_BOUNDED, &copy), copy.current_status);
+	return call(fd, KNEM_CMD_COPY_BOUNDED, &copy, &copy.current_status);
 }
 
 volatile knem_status_t *kn_array(int fd, size_t slots)

@@ -104,6 +104,19 @@ static int await(pid_t pid, double seconds)
 	return status;
 }
 
+/* Where in the kernel a process is that does not end. */
+static void explain(pid_t pid)
+{
+	static const char *const what[] = {"wchan", "stack", "syscall"};
+	char path[64], text[2048];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", pid, what[i]);
+		if (km_read_text(path, text, sizeof(text)))
+			km_note("%s of %d: %s", what[i], pid, text);
+	}
+}
+
 /* What the case left running is a child of ours now (subreaper). */
 static bool sweep(pid_t group)
 {
@@ -114,8 +127,10 @@ static bool sweep(pid_t group)
 	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0) {
 		if (pid == 0)
 			km_pause();
-		if (km_now() > until)
+		if (km_now() > until) {
+			explain(group);
 			return false;
+		}
 	}
 	return true;
 }
@@ -137,12 +152,14 @@ static const char *verdict(const struct km_case *c)
 	}
 	setpgid(pid, pid);
 	status = await(pid, limit);
-	if (status == -1)
+	if (status == -1) {
 		bad = "out of time";
-	else if (WIFSIGNALED(status))
+		explain(pid);
+	} else if (WIFSIGNALED(status)) {
 		bad = strsignal(WTERMSIG(status));
-	else if (WEXITSTATUS(status) && WEXITSTATUS(status) != KM_SKIPPED)
+	} else if (WEXITSTATUS(status) && WEXITSTATUS(status) != KM_SKIPPED) {
 		bad = "a check failed";
+	}
 	if (!sweep(pid))
 		bad = "a process that cannot be killed";
 	if (!counters_zero() && !bad)

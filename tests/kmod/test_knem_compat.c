@@ -42,12 +42,11 @@ static int ioctl32(int fd, unsigned long cmd, void *arg)
 static void require32(void)
 {
 #if defined(__x86_64__)
-	char cpu[4096];
 	pid_t pid;
 	int status;
 
 	/* There int 0x80 reaches the host, which does not know what it means. */
-	if (km_read_text("/proc/cpuinfo", cpu, sizeof(cpu)) && strstr(cpu, "User Mode Linux"))
+	if (km_uml())
 		km_skip("User-Mode Linux has no 32-bit system calls");
 	pid = fork();
 	KM_TRUE(pid >= 0);

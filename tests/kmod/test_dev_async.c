@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* /dev/onecopy: copies that end later: completion words, events, cancel, every error. */
+#include "dev.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+#define BYTES (1 << 20)
+
+static int setup(int fd, uint32_t slots, int eventfd)
+{
+	struct onecopy_async_setup s = {.size = sizeof(s), .nr_slots = slots, .eventfd = eventfd};
+
+	return ioctl(fd, ONECOPY_IOC_ASYNC_SETUP, &s);
+}
+
+static void *words(int fd, size_t bytes, uint64_t offset)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+}
+
+static void setup_errors(void)
+{
+	const size_t page = km_page();
+	int fd = dv_open(), full[2];
+	uint32_t max = dv_info(fd).max_slots;
+	uint64_t count;
+
+	KM_ERR((intptr_t)words(fd, page, 0), ENXIO);
+	KM_ERR(read(fd, &count, 8), ENXIO);
+	KM_ERR(dv_cancel(fd, 0), ENXIO);
+	KM_ERR(setup(fd, 0, -1), EINVAL);
+	KM_ERR(setup(fd, max + 1, -1), ERANGE);
+	KM_ERR(setup(fd, UINT32_MAX, -1), ERANGE);
+	KM_OK(pipe(full));
+	KM_ERR(setup(fd, 8, full[0]), EBADF);
+	KM_ERR(setup(fd, 8, 999), EBADF);
+	KM_ERR(setup(fd, 8, -2), EBADF);
+	/* A refused one may be tried again, an accepted one not. */
+	KM_OK(setup(fd, max, -1));
+	KM_ERR(setup(fd, 8, -1), EBUSY);
+	KM_ERR((intptr_t)mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0), EINVAL);
+	KM_ERR((intptr_t)words(fd, (size_t)max * 16 + page, 0), EINVAL);
+	KM_ERR((intptr_t)words(fd, page, page), EINVAL);
+	/* Often, and from parts. */
+	KM_TRUE(words(fd, page, 0) != MAP_FAILED);
+	KM_TRUE(words(fd, (size_t)max * 16, 0) != MAP_FAILED);
+}
+
+/* All kinds; what is done is in place, and what was used may be reused. */
+static void copies(void)
+{
+	uint8_t *p = km_pages(BYTES), *q = km_pages(BYTES);
+	int fd = dv_open();
+	volatile struct onecopy_completion *word = dv_async(fd, 64, -1);
+	uint64_t src = dv_create(fd, p, BYTES, DV_RW), dst = dv_create(fd, q, BYTES, DV_RW);
+	struct onecopy_copy c = {.size = sizeof(c),
+				 .flags = ONECOPY_COPY_ASYNC,
+				 .source = src,
+				 .source_offset = 5,
+				 .destination = dst,
+				 .destination_offset = 70,
+				 .length = 100000};
+
+	for (int i = 0; i < 30; i++) {
+		km_fill(p, BYTES, i);
+		memset(q, 0, BYTES);
+		c.slot = i;
+		if (i % 3 == 0)
+			KM_OK(dv_read_async(fd, src, 0, q, BYTES, i, 0));
+		else if (i % 3 == 1)
+			KM_OK(dv_write_async(fd, dst, 0, p, BYTES, i, 0));
+		else
+			KM_OK(ioctl(fd, ONECOPY_IOC_COPY, &c));
+		KM_EQ(dv_wait(word + i), 0);
+		KM_EQ(word[i].copied, i % 3 == 2 ? 100000 : BYTES);
+		KM_EQ(word[i].error, 0);
+		if (i % 3 == 2)
+			KM_TRUE(!memcmp(q + 70, p + 5, 100000) && !q[69] && !q[100070]);
+		else
+			KM_EQ(km_differ(q, BYTES, i), BYTES);
+	}
+	/* Nothing to move. */
+	KM_OK(dv_read_async(fd, src, BYTES, q, 64, 40, 0));
+	KM_EQ(dv_wait(word + 40), 0);
+	KM_EQ(word[40].copied, 0);
+}
+
+static void copy_errors(void)
+{
+	uint8_t *p = km_pages(BYTES), local[64];
+	int fd = dv_open(), bare = dv_open();
+	uint64_t ro = dv_create(fd, p, BYTES, DV_RO);
+
+	KM_ERR(dv_read_async(bare, ro, 0, local, 64, 0, 0), ENXIO);
+	dv_async(fd, 16, -1);
+	KM_ERR(dv_read_async(fd, ro, 0, local, 64, 16, 0), ERANGE);
+	KM_ERR(dv_read_async(fd, ro, 0, local, 64, UINT32_MAX, 0), ERANGE);
+	KM_ERR(dv_read_async(fd, 1, 0, local, 64, 0, 0), ENOENT);
+	KM_ERR(dv_write_async(fd, ro, 0, local, 64, 0, 0), EACCES);
+	KM_ERR(dv_read_async(fd, ro, 0, (void *)8, 64, 0, 0), EFAULT);
+	if (!(dv_info(fd).features & ONECOPY_FEATURE_DMA))
+		KM_ERR(dv_read_async(fd, ro, 0, local, 64, 0, ONECOPY_COPY_DMA), ENODEV);
+	KM_ERR(dv_cancel(fd, 16), ERANGE);
+	KM_ERR(dv_cancel(fd, 3), ENOENT);
+}
+
+/* Local memory of copies under way is charged as regions are. */
+static void memlock(void)
+{
+	const struct rlimit limit = {64 << 10, 64 << 10};
+	uint8_t *p = km_pages(BYTES), *q = km_pages(BYTES);
+	int fd = dv_open();
+	uint64_t src = dv_create(fd, p, 16 << 10, DV_RO | ONECOPY_REGION_ANY_USER);
+
+	dv_async(fd, 16, -1);
+	KM_OK(setrlimit(RLIMIT_MEMLOCK, &limit));
+	km_drop(KM_OTHER_USER);
+	KM_ERR(dv_read_async(fd, src, 0, q, 64 << 10, 0, 0), ENOMEM);
+	KM_OK(dv_read_async(fd, src, 0, q, 32 << 10, 0, 0));
+}
+
+/* A slot is one copy at a time; the kernel does not believe what we write there. */
+static void busy_and_cancel(void)
+{
+	enum { N = 64 };
+	uint8_t *p = km_pages(16 << 20), *q = km_pages(16 << 20);
+	int fd = dv_open(), cancelled = 0, done = 0, busy = 0;
+	volatile struct onecopy_completion *word = dv_async(fd, N, -1);
+	uint64_t src = dv_create(fd, p, 16 << 20, DV_RO);
+
+	km_fill(p, 16 << 20, 3);
+	for (int i = 0; i < N; i++)
+		KM_OK(dv_read_async(fd, src, 0, q, 16 << 20, i, 0));
+	word[N - 1].state = ONECOPY_STATE_DONE;
+	if (dv_read_async(fd, src, 0, q, 8, N - 1, 0) == -1) {
+		KM_EQ(errno, EBUSY);
+		busy++;
+	}
+	word[N - 1].state = ONECOPY_STATE_PENDING;
+	for (int i = N - 1; i >= 0; i--) {
+		if (dv_cancel(fd, i) == 0) {
+			KM_EQ(word[i].state, ONECOPY_STATE_FAILED);
+			KM_EQ(word[i].error, ECANCELED);
+			cancelled++;
+			KM_ERR(dv_cancel(fd, i), ENOENT);
+		} else {
+			KM_TRUE(errno == EBUSY || errno == ENOENT);
+			KM_EQ(dv_wait(word + i), 0);
+			KM_EQ(word[i].copied, 16 << 20);
+			done++;
+		}
+	}
+	KM_EQ(cancelled + done, N);
+	km_note("%d cancelled, %d done, %d busy", cancelled, done, busy);
+	/* A gigabyte was not copied in the time of some calls. */
+	KM_TRUE(cancelled > 0 && busy > 0);
+	/* Free again. */
+	KM_OK(dv_read_async(fd, src, 0, q, 8, N - 1, 0));
+	KM_EQ(dv_wait(word + N - 1), 0);
+}
+
+static void events(void)
+{
+	const int event = eventfd(0, EFD_NONBLOCK);
+	uint8_t *p = km_pages(BYTES), *q = km_pages(BYTES);
+	int fd = dv_open_as(O_RDWR | O_NONBLOCK);
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+	uint64_t src = dv_create(fd, p, BYTES, DV_RO), count, seen = 0;
+	volatile struct onecopy_completion *word;
+
+	KM_EQ(poll(&polled, 1, 0), 1);
+	KM_TRUE(polled.revents & POLLERR);
+	word = dv_async(fd, 64, event);
+	KM_EQ(poll(&polled, 1, 0), 0);
+	KM_ERR(read(fd, &count, 8), EAGAIN);
+	KM_ERR(read(fd, &count, 7), EINVAL);
+	/* Without the flag none. */
+	KM_OK(dv_read_async(fd, src, 0, q, 8, 63, 0));
+	KM_EQ(dv_wait(word + 63), 0);
+	KM_EQ(poll(&polled, 1, 30), 0);
+	for (int i = 0; i < 20; i++)
+		KM_OK(dv_read_async(fd, src, 0, q, 4096 * i, i, ONECOPY_COPY_EVENT));
+	while (seen < 20) {
+		KM_EQ(poll(&polled, 1, 20000), 1);
+		KM_EQ(polled.revents, POLLIN);
+		KM_EQ(read(fd, &count, 8), 8);
+		KM_TRUE(count > 0);
+		seen += count;
+	}
+	KM_EQ(seen, 20);
+	KM_EQ(poll(&polled, 1, 30), 0);
+	for (int i = 0; i < 20; i++)
+		KM_EQ(word[i].state, ONECOPY_STATE_DONE);
+	KM_EQ(read(event, &count, 8), 8);
+	KM_EQ(count, 20);
+	/* The eventfd may be closed by its owner while we use it. */
+	KM_OK(close(event));
+	KM_OK(dv_read_async(fd, src, 0, q, 8, 0, ONECOPY_COPY_EVENT));
+	KM_EQ(dv_wait(word), 0);
+}
+
+/* ENXIO is what an event without an eventfd is told. */
+static void event_without_eventfd(void)
+{
+	uint8_t *p = km_pages(4096), local[8];
+	int fd = dv_open();
+	uint64_t src = dv_create(fd, p, 4096, DV_RO);
+
+	dv_async(fd, 8, -1);
+	KM_ERR(dv_read_async(fd, src, 0, local, 8, 0, ONECOPY_COPY_EVENT), ENXIO);
+}
+
+/* The word of a mapping that outlives all descriptors; pages of memory that was unmapped. */
+static void ends_early(void)
+{
+	uint8_t *p = km_pages(BYTES), *q = km_pages(BYTES);
+	int owner = dv_open();
+	uint64_t src = dv_create(owner, p, BYTES, DV_RO);
+
+	for (int i = 0; i < 20; i++) {
+		int fd = dv_open();
+		volatile struct onecopy_completion *word = dv_async(fd, 256, -1);
+
+		for (int j = 0; j < 100; j++)
+			KM_OK(dv_read_async(fd, src, 0, q, BYTES, j, 0));
+		if (i & 1)
+			KM_OK(munmap((void *)word, 4096));
+		KM_OK(close(fd));
+		if (i == 19)
+			KM_OK(dv_destroy(owner, src));
+	}
+	KM_OK(munmap(q, BYTES));
+	KM_OK(munmap(p, BYTES));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct km_case cases[] = {
+		{.name = "setup_errors", .run = setup_errors},
+		{.name = "copies", .run = copies},
+		{.name = "copy_errors", .run = copy_errors},
+		{.name = "memlock", .run = memlock},
+		{.name = "busy_and_cancel", .run = busy_and_cancel},
+		{.name = "events", .run = events},
+		{.name = "event_without_eventfd", .run = event_without_eventfd},
+		{.name = "ends_early", .run = ends_early},
+		{0},
+	};
+
+	return km_main(cases, argc, argv);
+}
