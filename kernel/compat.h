@@ -11,12 +11,6 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 
-#ifdef CONFIG_TRANSPARENT_HUGEPAGE
-#ifdef OCK_HAVE_PFN_T
-#include <linux/pfn_t.h>
-#endif
-#endif
-
 #ifndef CONFIG_64BIT
 #error "onecopy needs a 64-bit kernel: pages are reached through the direct map"
 #endif
@@ -79,39 +73,55 @@ static inline void unpin_user_page_range_dirty_lock(struct page *page, unsigned 
  * for huge entries; before that, the "device" bit sends get_user_pages_fast()
  * to the slow path (no dev_pagemap is found), which refuses VM_PFNMAP.
  */
-#if !defined(CONFIG_TRANSPARENT_HUGEPAGE)
-#define OCK_HUGE_MAP false
+#if defined(CONFIG_TRANSPARENT_HUGEPAGE) && defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP)
+#define OCK_HUGE_MAP 1
 
-static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+static inline pmd_t ock_pmd_make(unsigned long pfn, pgprot_t prot)
 {
+	return pmd_mkspecial(pmd_mkhuge(pfn_pmd(pfn, prot)));
 }
-#elif defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP) && !defined(OCK_HAVE_PFN_T)
-#define OCK_HUGE_MAP true
+#elif defined(CONFIG_TRANSPARENT_HUGEPAGE) && defined(CONFIG_ARCH_HAS_PTE_DEVMAP) &&               \
+	defined(CONFIG_ZONE_DEVICE)
+#define OCK_HUGE_MAP 1
 
-static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+static inline pmd_t ock_pmd_make(unsigned long pfn, pgprot_t prot)
 {
-	vmf_insert_pfn_pmd(vmf, pfn, write);
-}
-#elif defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP)
-#define OCK_HUGE_MAP true
-
-static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
-{
-	vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, 0), write);
-}
-#elif defined(CONFIG_ARCH_HAS_PTE_DEVMAP) && defined(CONFIG_ZONE_DEVICE)
-#define OCK_HUGE_MAP true
-
-static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
-{
-	vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, PFN_DEV | PFN_MAP), write);
+	return pmd_mkdevmap(pmd_mkhuge(pfn_pmd(pfn, prot)));
 }
 #else
-#define OCK_HUGE_MAP false
-
-static inline void ock_insert_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
-{
-}
+#define OCK_HUGE_MAP 0
 #endif
+
+/*
+ * Maps PMD_SIZE at @addr by one entry. False: *pmd holds a table of small ones,
+ * or this kernel has no such entries. vmf_insert_pfn_pmd() would ask for the cache
+ * attributes of each, which are those of all memory.
+ */
+static inline bool ock_pmd_insert(struct vm_area_struct *vma, unsigned long addr, pmd_t *pmd,
+				  unsigned long pfn)
+{
+#if OCK_HUGE_MAP
+	spinlock_t *lock;
+	bool huge;
+
+	/* For the archs whose huge entries need a spare table. */
+	if (arch_needs_pgtable_deposit())
+		return false;
+	lock = pmd_lock(vma->vm_mm, pmd);
+	if (pmd_none(*pmd)) {
+		pmd_t entry = pmd_mkyoung(ock_pmd_make(pfn, vma->vm_page_prot));
+
+		if (vma->vm_flags & VM_WRITE)
+			entry = pmd_mkdirty(entry);
+		set_pmd_at(vma->vm_mm, addr, pmd, entry);
+		update_mmu_cache_pmd(vma, addr, pmd);
+	}
+	huge = pmd_leaf(*pmd);
+	spin_unlock(lock);
+	return huge;
+#else
+	return false;
+#endif
+}
 
 #endif

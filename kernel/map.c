@@ -281,38 +281,31 @@ static int ock_fill_entry(pte_t *pte, unsigned long addr, void *data)
 {
 	struct ock_fill *fill = data;
 	unsigned long pfn = ock_fill_pfn(fill);
+	pte_t entry;
 
 	fill->page++;
-	if (pte_none(ptep_get(pte)))
-		set_pte_at(fill->vma->vm_mm, addr, pte,
-			   pte_mkspecial(pfn_pte(pfn, fill->vma->vm_page_prot)));
+	if (!pte_none(ptep_get(pte)))
+		return 0;
+	/* Nobody asks whether it was used; spare the processor to note it. */
+	entry = pte_mkyoung(pte_mkspecial(pfn_pte(pfn, fill->vma->vm_page_prot)));
+	if (fill->vma->vm_flags & VM_WRITE)
+		entry = pte_mkdirty(entry);
+	set_pte_at(fill->vma->vm_mm, addr, pte, entry);
 	return 0;
 }
 
 /*
  * Fills [addr, end), which one huge entry would cover, by one if the memory is
- * contiguous and falls so, and true then. @pmd may be filled by another thread
- * meanwhile, in the same way; nobody empties it, for that needs the mmap lock.
+ * contiguous and falls so, and true then. Another thread may fill *pmd meanwhile,
+ * in the same way; nobody empties it, for that needs the mmap lock.
  */
-static bool ock_fill_huge(struct ock_fill *fill, const struct vm_fault *fault, pmd_t *pmd,
-			  unsigned long addr, unsigned long end)
+static bool ock_fill_huge(struct ock_fill *fill, pmd_t *pmd, unsigned long addr, unsigned long end)
 {
-	struct vm_fault one = {
-		.vma = fill->vma,
-		.address = addr,
-		.pgoff = linear_page_index(fill->vma, addr),
-		.flags = fault->flags,
-		.pmd = pmd,
-	};
 	unsigned long pfn = ock_fill_pfn(fill);
 
 	if (end - addr != PMD_SIZE || pfn & (OCK_HUGE_PAGES - 1) ||
-	    fill->run->nr - (fill->page - fill->run->page) < OCK_HUGE_PAGES)
-		return false;
-	if (!pmd_none(READ_ONCE(*pmd)) && !pmd_leaf(READ_ONCE(*pmd)))
-		return false;
-	ock_insert_pmd(&one, pfn, fill->vma->vm_flags & VM_WRITE);
-	if (!pmd_leaf(READ_ONCE(*pmd)))
+	    fill->run->nr - (fill->page - fill->run->page) < OCK_HUGE_PAGES ||
+	    !ock_pmd_insert(fill->vma, addr, pmd, pfn))
 		return false;
 	fill->page += OCK_HUGE_PAGES;
 	fill->huge++;
@@ -327,7 +320,7 @@ static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, u
 		pmd_t *pmd = fault->pmd - pmd_index(fault->address) + pmd_index(addr);
 		int err;
 
-		if (!OCK_HUGE_MAP || !ock_fill_huge(fill, fault, pmd, addr, next)) {
+		if (!ock_fill_huge(fill, pmd, addr, next)) {
 			err = apply_to_page_range(fill->vma->vm_mm, addr, next - addr,
 						  ock_fill_entry, fill);
 			if (err)
