@@ -18,6 +18,7 @@
  */
 #include "async.h"
 
+#include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/sched.h>
@@ -148,11 +149,23 @@ static struct ock_job *ock_async_take(struct ock_async *async)
 	return job;
 }
 
+/* For a thread; gone once it has @begun. */
+struct ock_start {
+	struct ock_async *async;
+	const struct cpumask *cpus;
+	struct completion begun;
+};
+
 static int ock_async_thread(void *data)
 {
-	struct ock_async *async = data;
+	struct ock_start *start = data;
+	struct ock_async *async = start->async;
 	struct ock_job *job;
 
+	/* By itself: since 6.14 a thread's beginning undoes what its creator said. An
+	 * impossible mask leaves it free to run anywhere. */
+	set_cpus_allowed_ptr(current, start->cpus);
+	complete(&start->begun);
 	for (;;) {
 		job = NULL;
 		wait_event_idle_exclusive(async->work,
@@ -350,10 +363,29 @@ static void ock_async_destroy(struct ock_async *async)
 	kfree(async);
 }
 
+static int ock_async_start(struct ock_async *async, const struct ock_async_config *config)
+{
+	struct ock_start start = {
+		.async = async,
+		.cpus = config->cpus ?: current->cpus_ptr,
+		.begun = COMPLETION_INITIALIZER_ONSTACK(start.begun),
+	};
+	struct task_struct *task;
+
+	task = kthread_run(ock_async_thread, &start, "%s", config->name);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	async->threads[async->nr_threads++] = task;
+	/* Not killable: it holds @start, and begins at once. */
+	wait_for_completion(&start.begun);
+	return 0;
+}
+
 int ock_async_create(const struct ock_async_config *config, struct ock_async **result)
 {
 	unsigned int threads = config->ordered ? 1 : min(num_online_cpus(), OCK_ASYNC_THREADS);
 	struct ock_async *async;
+	int err;
 
 	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
 	if (!async)
@@ -369,18 +401,12 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	init_waitqueue_head(&async->idle);
 	ock_dma_hold();
 
-	for (unsigned int i = 0; i < threads; i++) {
-		struct task_struct *task;
-
-		task = kthread_create(ock_async_thread, async, "%s", config->name);
-		if (IS_ERR(task)) {
+	while (async->nr_threads < threads) {
+		err = ock_async_start(async, config);
+		if (err) {
 			ock_async_destroy(async);
-			return PTR_ERR(task);
+			return err;
 		}
-		/* An impossible mask leaves it free to run anywhere. */
-		set_cpus_allowed_ptr(task, config->cpus ?: current->cpus_ptr);
-		async->threads[async->nr_threads++] = task;
-		wake_up_process(task);
 	}
 	async->events.eventfd = config->eventfd;
 	*result = async;
