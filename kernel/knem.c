@@ -82,6 +82,7 @@ static int ock_knem_error(int err)
 {
 	switch (err) {
 	case -ENOENT:
+	case -ESTALE:
 	case -ERANGE:
 	case -ENODEV:
 		return -EINVAL;
