@@ -137,7 +137,7 @@ static void ock_hot_open(struct ock_region *region)
 	hot = kzalloc(sizeof(*hot), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!hot)
 		return;
-	if (percpu_ref_init(&hot->ref, ock_hot_release, 0, GFP_KERNEL | __GFP_NOWARN)) {
+	if (percpu_ref_init(&hot->ref, ock_hot_release, 0, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)) {
 		kfree(hot);
 		return;
 	}
