@@ -234,6 +234,34 @@ static void faults(void)
 	KM_ERR(ioctl(fd, KNEM_CMD_INLINE_COPY_BOUNDED, NULL), EFAULT);
 }
 
+/* No local memory at all: nothing moves, in any way of copying. */
+static void no_local_segments(void)
+{
+	static const uint32_t flags[] = {0, KNEM_FLAG_PINLOCAL, KNEM_FLAG_DMATHREAD,
+					 KNEM_FLAG_MEMCPYTHREAD};
+	int fd = kn_open();
+	volatile knem_status_t *slot = kn_array(fd, 4096);
+	knem_cookie_t rw = kn_create(fd, km_pages(BYTES), BYTES, KN_RW, 0);
+
+	for (uint32_t i = 0; i < 8; i++) {
+		struct knem_cmd_inline_copy copy = {
+			.write = i & 1,
+			.remote_cookie = rw,
+			.flags = flags[i / 2],
+			.async_status_index = i,
+		};
+		struct knem_cmd_sync_recv_param recv = {.send_cookie = rw, .flags = flags[i / 2]};
+
+		KM_OK(ioctl(fd, KNEM_CMD_INLINE_COPY, &copy));
+		if (flags[i / 2] & KNEM_FLAG_ANY_ASYNC_MASK)
+			KM_EQ(kn_wait(slot + i), KNEM_STATUS_SUCCESS);
+		else
+			KM_EQ(copy.current_status, KNEM_STATUS_SUCCESS);
+		KM_OK(ioctl(fd, KNEM_CMD_SYNC_RECV, &recv));
+		KM_EQ(recv.status, KNEM_STATUS_SUCCESS);
+	}
+}
+
 /* A synchronous copy never writes a slot: MPICH looks at it after both kinds. */
 static void slot_untouched(void)
 {
@@ -259,6 +287,7 @@ int main(int argc, char **argv)
 		{.name = "dma", .run = dma},
 		{.name = "notify_needs_thread", .run = notify_needs_thread},
 		{.name = "faults", .run = faults},
+		{.name = "no_local_segments", .run = no_local_segments},
 		{.name = "slot_untouched", .run = slot_untouched},
 		{0},
 	};

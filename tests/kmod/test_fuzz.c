@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Random calls of both devices from several processes that share files and
+ * cookies, one of them as another user. The kernel must stay whole (the harness
+ * looks at its log and counters), every errno must be one the ABI names for the
+ * request, and no byte outside declared memory may change.
+ */
+#include "fuzz.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#define WORKERS 4
+/* In all; more by KMOD_SCALE. */
+#define CALLS 1000000
+
+static void create(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG,	 ENOMEM, EOVERFLOW,
+				     EDQUOT, ENOSPC, EOPNOTSUPP, 0};
+	struct onecopy_region_create c = {.size = sizeof(c), .flags = fuzz_flags(f, 0x7f)};
+
+	if (fuzz_one_in(f, 2))
+		c.flags |= DV_RW | ONECOPY_REGION_ANY_USER;
+	if (!fuzz_one_in(f, 8))
+		c.flags &= ~ONECOPY_REGION_TRACK;
+	c.segments = fuzz_segments(f, &c.nr_segments);
+	fuzz_mutate(f, &c, sizeof(c));
+	if (!fuzz_call(f, fuzz_fd(f, FUZZ_ONECOPY), ONECOPY_IOC_REGION_CREATE, &c, errnos))
+		fuzz_keep(f, FUZZ_ONECOPY, c.cookie);
+}
+
+static void destroy(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG, ENOENT, 0};
+	struct onecopy_region_destroy d = {.size = sizeof(d),
+					   .cookie = fuzz_cookie(f, FUZZ_ONECOPY)};
+
+	fuzz_mutate(f, &d, sizeof(d));
+	fuzz_call(f, fuzz_fd(f, FUZZ_ONECOPY), ONECOPY_IOC_REGION_DESTROY, &d, errnos);
+}
+
+static void copy(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG,  ENOMEM,	ENOENT,
+				     EPERM,  EACCES, ESTALE, EOVERFLOW, ENXIO,
+				     ERANGE, EBUSY,  ENODEV, EDQUOT,	0};
+	struct onecopy_copy c = {.size = sizeof(c), .length = fuzz_offset(f)};
+	uint64_t kind = fuzz_below(f, 3);
+
+	if (kind != 0) {
+		c.source = fuzz_cookie(f, FUZZ_ONECOPY);
+		c.source_offset = fuzz_offset(f);
+	}
+	if (kind != 1) {
+		c.destination = fuzz_cookie(f, FUZZ_ONECOPY);
+		c.destination_offset = fuzz_offset(f);
+	}
+	if (kind != 2)
+		c.local = fuzz_segments(f, &c.nr_local);
+	if (fuzz_one_in(f, 3)) {
+		c.flags = ONECOPY_COPY_ASYNC | fuzz_flags(f, ONECOPY_COPY_DMA | ONECOPY_COPY_EVENT);
+		c.slot = fuzz_below(f, 70);
+	}
+	fuzz_mutate(f, &c, sizeof(c));
+	fuzz_call(f, fuzz_fd(f, FUZZ_ONECOPY), ONECOPY_IOC_COPY, &c, errnos);
+}
+
+static void map(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG,  ENOMEM,	 ENOENT, EPERM,
+				     EACCES, ESTALE, ERANGE, EOPNOTSUPP, EMFILE, 0};
+	struct onecopy_map m = {.size = sizeof(m),
+				.flags = fuzz_one_in(f, 3) ? fuzz_flags(f, 3) : 3,
+				.cookie = fuzz_cookie(f, FUZZ_ONECOPY),
+				.offset = fuzz_one_in(f, 2) ? 0 : fuzz_offset(f),
+				.length = fuzz_one_in(f, 2) ? 4096 : fuzz_offset(f)};
+	int fd = fuzz_fd(f, FUZZ_ONECOPY);
+
+	fuzz_mutate(f, &m, sizeof(m));
+	if (!fuzz_call(f, fd, ONECOPY_IOC_MAP, &m, errnos) && !fuzz_one_in(f, 10))
+		fuzz_map(f, fd, m.map_length, m.map_offset);
+}
+
+static void setup(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG, ENOMEM, ERANGE, EBADF, EBUSY, 0};
+	struct onecopy_async_setup s = {.size = sizeof(s), .nr_slots = 64, .eventfd = -1};
+	int fd = fuzz_fd(f, FUZZ_ONECOPY), event = -1;
+
+	if (fuzz_one_in(f, 2))
+		s.eventfd = event = eventfd(0, EFD_NONBLOCK);
+	if (fuzz_one_in(f, 10))
+		s.nr_slots = fuzz_offset(f);
+	fuzz_mutate(f, &s, sizeof(s));
+	if (!fuzz_call(f, fd, ONECOPY_IOC_ASYNC_SETUP, &s, errnos))
+		fuzz_map(f, fd, km_page(), ONECOPY_MMAP_COMPLETIONS);
+	if (event >= 0)
+		close(event);
+}
+
+static void cancel(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG, ENXIO, ERANGE, ENOENT, EBUSY, 0};
+	struct onecopy_cancel c = {.size = sizeof(c), .slot = fuzz_below(f, 70)};
+
+	fuzz_mutate(f, &c, sizeof(c));
+	fuzz_call(f, fuzz_fd(f, FUZZ_ONECOPY), ONECOPY_IOC_CANCEL, &c, errnos);
+}
+
+static void ask(struct fuzz *f)
+{
+	static const int errnos[] = {EFAULT, EINVAL, E2BIG, ENOENT, EPERM, EACCES, ESTALE, 0};
+	struct onecopy_region_info r = {.size = sizeof(r), .cookie = fuzz_cookie(f, FUZZ_ONECOPY)};
+	struct onecopy_info i = {.size = sizeof(i)};
+	uint8_t text[64];
+	int fd = fuzz_fd(f, FUZZ_ONECOPY);
+
+	fuzz_mutate(f, &r, sizeof(r));
+	fuzz_mutate(f, &i, sizeof(i));
+	fuzz_call(f, fd, ONECOPY_IOC_REGION_INFO, &r, errnos);
+	fuzz_call(f, fd, ONECOPY_IOC_INFO, &i, errnos);
+	fuzz_call(f, fd, _IO(ONECOPY_IOC_MAGIC, fuzz_below(f, 256)), &i, errnos);
+	f->calls += 2;
+	poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0);
+	if (read(fd, text, fuzz_below(f, sizeof(text))) > 0)
+		f->done++;
+}
+
+/* Memory below regions and copies changes. */
+static void change_memory(struct fuzz *f)
+{
+	uint8_t *p = f->arena + fuzz_below(f, 120) * 4096;
+	const size_t bytes = (1 + fuzz_below(f, 4)) * 4096;
+	const int how = fuzz_one_in(f, 2) ? MAP_PRIVATE : MAP_SHARED;
+
+	switch (fuzz_below(f, 4)) {
+	case 0:
+		madvise(p, bytes, MADV_DONTNEED);
+		break;
+	case 1:
+		mprotect(p, bytes, fuzz_one_in(f, 4) ? PROT_READ : KN_RW);
+		break;
+	case 2:
+		KM_TRUE(mmap(p, bytes, KN_RW, how | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+		break;
+	default:
+		km_touch(p, true);
+	}
+}
+
+/* A child with all our files makes some calls of its own, and may end badly. */
+static void child(struct fuzz *f)
+{
+	pid_t pid = km_fork();
+
+	if (pid == 0) {
+		f->seed ^= 0xc41d;
+		for (int i = 0; i < 5; i++)
+			fuzz_knem(f);
+		if (fuzz_one_in(f, 2))
+			kill(getpid(), SIGKILL);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+void fuzz_onecopy(struct fuzz *f)
+{
+	static void (*const ops[])(struct fuzz *) = {create, copy,   copy,   copy,    map,  map,
+						     ask,    create, cancel, destroy, setup};
+
+	ops[fuzz_below(f, sizeof(ops) / sizeof(*ops))](f);
+}
+
+static void work(struct fuzz *f, unsigned long calls)
+{
+	while (f->calls < calls) {
+		if (fuzz_one_in(f, 2))
+			fuzz_onecopy(f);
+		else
+			fuzz_knem(f);
+		if (fuzz_one_in(f, 10))
+			fuzz_unmap(f);
+		if (fuzz_one_in(f, 50))
+			change_memory(f);
+		if (fuzz_one_in(f, 200))
+			fuzz_reopen(f, fuzz_below(f, FUZZ_DEVICES));
+		if (fuzz_one_in(f, 10000))
+			child(f);
+	}
+	fuzz_check(f);
+	__atomic_add_fetch(&f->shared->calls, f->calls, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&f->shared->done, f->done, __ATOMIC_RELAXED);
+}
+
+static void fuzz(void)
+{
+	unsigned long calls = km_scaled(CALLS);
+	struct fuzz_shared *shared =
+		mmap(NULL, sizeof(*shared), KN_RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static struct fuzz f;
+	pid_t pid[WORKERS];
+
+	KM_TRUE(shared != MAP_FAILED);
+	fuzz_init(&f, 0, shared);
+	for (int i = 0; i < WORKERS; i++) {
+		pid[i] = km_fork();
+		if (pid[i])
+			continue;
+		f.seed = km_seed() + i;
+		if (i == WORKERS - 1 && geteuid() == 0)
+			km_drop(KM_OTHER_USER);
+		work(&f, calls / WORKERS + 1);
+		_exit(0);
+	}
+	for (int i = 0; i < WORKERS; i++)
+		km_join(pid[i]);
+	km_note("%lu calls, %lu of them successful", shared->calls, shared->done);
+	KM_TRUE(shared->calls >= calls && shared->done > shared->calls / 10);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct km_case cases[] = {
+		{.name = "fuzz", .run = fuzz, .limit = 3600},
+		{0},
+	};
+
+	return km_main(cases, argc, argv);
+}
