@@ -203,7 +203,10 @@ int ock_copy_run(struct ock_copy *copy, u64 *result)
 	u64 copied = 0;
 	int err;
 
-	if (copy->source.kind == OCK_END_LOCAL)
+	/* Also when an end was left out: it has no bytes. */
+	if (!bytes)
+		err = 0;
+	else if (copy->source.kind == OCK_END_LOCAL)
 		err = ock_copy_user(&copy->source, &copy->destination, true, bytes, &copied);
 	else if (copy->destination.kind == OCK_END_LOCAL)
 		err = ock_copy_user(&copy->destination, &copy->source, false, bytes, &copied);
