@@ -73,9 +73,7 @@ static int stage_eager(struct oc_run *run)
 			continue;
 		oc_copy_bytes(place + step->src.off, (const char *)run->bind->send + step->src.off,
 			      step->len, false);
-		oc_group_stats.staged_bytes += step->len;
 	}
-	oc_group_stats.staged_calls++;
 	run->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
 	return 0;
 }

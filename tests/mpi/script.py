@@ -78,7 +78,10 @@ def calls(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         count -= count % 12  # every layout fits
     kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True))
-    layouts = draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True))
+    # Open MPI chooses the algorithm of an allgatherv by the send type's size times the receive counts: ranks with
+    # different types of one signature choose differently, and wait for ever.
+    most = 1 if name == "allgatherv" else 3
+    layouts = draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=most, unique=True))
     fields = (
         name,
         draw(st.integers(0, COMMS - 1)),
