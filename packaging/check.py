@@ -25,6 +25,7 @@ VENV_BIN = Path(sys.prefix) / "bin"
 #: What the SPDX line of a file says, by the first directory on this list that holds it.
 LICENCES = {
     "kernel": "GPL-2.0-only",
+    "vm/patches": "GPL-2.0-only",
     "include/uapi": "(GPL-2.0-only WITH Linux-syscall-note) OR BSD-3-Clause",
     ".": "BSD-3-Clause",
 }
@@ -128,7 +129,8 @@ def compile_commands() -> dict[Path, list[str]]:
         words = shlex.split(entry["command"])
         keep: list[str] = []
         skip = False
-        for word in words[1:-1]:
+        first = 2 if Path(words[0]).name == "ccache" else 1
+        for word in words[first:-1]:
             if skip or word in ("-o", "-MF", "-MQ", "-c"):
                 skip = not skip and word != "-c"
                 continue
