@@ -186,8 +186,8 @@ static int ock_async_admit(struct ock_async *async, struct ock_job *job)
 
 		if (err)
 			return err;
-		ock_word_reset(&job->word);
 	}
+	ock_word_reset(&job->word);
 	async->nr_jobs++;
 	return 0;
 }

@@ -101,12 +101,16 @@ int ock_words_mmap(struct ock_words *words, struct vm_area_struct *vma)
 void ock_word_reset(const struct ock_word *word)
 {
 	struct onecopy_completion *completion = page_address(word->page) + word->offset;
+	knem_status_t *status = page_address(word->page) + word->offset;
 
-	if (word->kind == OCK_WORDS_STATUS)
-		return;
-	WRITE_ONCE(completion->state, ONECOPY_STATE_PENDING);
-	WRITE_ONCE(completion->error, 0);
-	WRITE_ONCE(completion->copied, 0);
+	if (word->kind == OCK_WORDS_STATUS) {
+		WRITE_ONCE(*status, KNEM_STATUS_PENDING);
+	} else {
+		WRITE_ONCE(completion->state, ONECOPY_STATE_PENDING);
+		WRITE_ONCE(completion->error, 0);
+		WRITE_ONCE(completion->copied, 0);
+	}
+	flush_dcache_page(word->page);
 }
 
 void ock_word_write(const struct ock_word *word, int err, u64 copied)

@@ -39,7 +39,7 @@ int ock_words_get(struct ock_words *words, u32 slot, struct ock_word *word);
 /* -EINVAL longer than they are (rounded to pages), from another offset, not shared. */
 int ock_words_mmap(struct ock_words *words, struct vm_area_struct *vma);
 
-/* Makes a COMPLETION word pending; leaves a STATUS word alone. */
+/* Makes it pending. */
 void ock_word_reset(const struct ock_word *word);
 
 /* The outcome, with release order. */

@@ -64,8 +64,9 @@ enum knem_status_e {
 /*
  * mmap(length, PROT_READ[|PROT_WRITE], MAP_SHARED, fd, KNEM_STATUS_ARRAY_FILE_OFFSET), once in the
  * life of an open file, gives it a status array: one knem_status_t a slot, as many slots as bytes,
- * length rounded up to pages; at most 2^32. A slot is written once the data of its copy is in
- * place. Nobody but the client ever resets it to KNEM_STATUS_PENDING.
+ * length rounded up to pages; at most 2^32. A copy that is to report in a slot makes it
+ * KNEM_STATUS_PENDING before the request returns, and writes the outcome once its data is in
+ * place.
  */
 #define KNEM_STATUS_ARRAY_FILE_OFFSET 0
 
