@@ -122,23 +122,35 @@ static void memlock(void)
 	KM_OK(dv_read_async(fd, src, 0, q, 32 << 10, 0, 0));
 }
 
+static int copy_between(int fd, uint64_t source, uint64_t destination, uint32_t slot)
+{
+	struct onecopy_copy c = {
+		.size = sizeof(c),
+		.flags = ONECOPY_COPY_ASYNC,
+		.source = source,
+		.destination = destination,
+		.slot = slot,
+		.length = UINT64_MAX,
+	};
+
+	return ioctl(fd, ONECOPY_IOC_COPY, &c);
+}
+
 /* A slot is one copy at a time; the kernel does not believe what we write there. */
 static void busy_and_cancel(void)
 {
-	enum { N = 64 };
-	uint8_t *p = km_pages(16 << 20), *q = km_pages(16 << 20);
-	int fd = dv_open(), cancelled = 0, done = 0, busy = 0;
+	enum { N = 64, LONG = 32 << 20 };
+	int fd = dv_open(), cancelled = 0;
 	volatile struct onecopy_completion *word = dv_async(fd, N, -1);
-	uint64_t src = dv_create(fd, p, 16 << 20, DV_RO);
+	uint8_t *p = km_pages(LONG), *q = km_pages(LONG);
+	uint64_t src = dv_create(fd, p, LONG, DV_RO), dst = dv_create(fd, q, LONG, DV_RW);
 
-	km_fill(p, 16 << 20, 3);
+	memset(p, 1, LONG);
+	/* Two gigabytes are not copied in the time of some calls that copy nothing. */
 	for (int i = 0; i < N; i++)
-		KM_OK(dv_read_async(fd, src, 0, q, 16 << 20, i, 0));
+		KM_OK(copy_between(fd, src, dst, i));
 	word[N - 1].state = ONECOPY_STATE_DONE;
-	if (dv_read_async(fd, src, 0, q, 8, N - 1, 0) == -1) {
-		KM_EQ(errno, EBUSY);
-		busy++;
-	}
+	KM_ERR(copy_between(fd, src, dst, N - 1), EBUSY);
 	word[N - 1].state = ONECOPY_STATE_PENDING;
 	for (int i = N - 1; i >= 0; i--) {
 		if (dv_cancel(fd, i) == 0) {
@@ -149,16 +161,16 @@ static void busy_and_cancel(void)
 		} else {
 			KM_TRUE(errno == EBUSY || errno == ENOENT);
 			KM_EQ(dv_wait(word + i), 0);
-			KM_EQ(word[i].copied, 16 << 20);
-			done++;
+			KM_EQ(word[i].copied, LONG);
 		}
 	}
-	KM_EQ(cancelled + done, N);
-	km_note("%d cancelled, %d done, %d busy", cancelled, done, busy);
-	/* A gigabyte was not copied in the time of some calls. */
-	KM_TRUE(cancelled > 0 && busy > 0);
+	km_note("%d of %d cancelled", cancelled, N);
+	KM_TRUE(cancelled > 0);
+	/* What was taken back had not begun. */
+	for (size_t i = 0; i < LONG; i++)
+		KM_EQ(q[i], cancelled < N);
 	/* Free again. */
-	KM_OK(dv_read_async(fd, src, 0, q, 8, N - 1, 0));
+	KM_OK(copy_between(fd, src, dst, N - 1));
 	KM_EQ(dv_wait(word + N - 1), 0);
 }
 
