@@ -36,7 +36,22 @@ enum {
 	OC_EP_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
 	OC_EP_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
 	OC_EP_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena; else not reachable */
+	/* Address in the owner's process, in a kernel region of its (lib/kreg.h):
+	 * its place in the table is in the bits below. Who cannot map it copies. */
+	OC_EP_SEND_MAP = 1 << 4,
+	OC_EP_SEND_KCOPY = 1 << 5, /* not worth mapping */
+	OC_EP_RECV_MAP = 1 << 6,
 };
+
+#define OC_EP_SEND_PLACE 8 /* shifts, and what they shift */
+#define OC_EP_RECV_PLACE 16
+#define OC_EP_PLACE_MASK 0xffu
+
+/* A send slot that is not in the arena, and one that is read by system calls. */
+#define OC_EP_SEND_AWAY (OC_EP_SEND_CMA | OC_EP_SEND_MAP | OC_EP_SEND_KCOPY)
+#define OC_EP_SEND_CALL (OC_EP_SEND_CMA | OC_EP_SEND_KCOPY)
+/* Peers may write the receive slot. */
+#define OC_EP_RECV_OPEN (OC_EP_RECV_HEAP | OC_EP_RECV_MAP)
 
 struct oc_ep_line {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t word;
@@ -47,7 +62,7 @@ struct oc_ep_line {
 	uint64_t scratch;	/* arena offset, or 0 */
 	uint64_t bytes;		/* of the call, as the owner sees it */
 	_Atomic uint64_t ready; /* bytes of send that may be read so far */
-	/* Set by a peer whose CMA read was refused: stage your send, please. */
+	/* Set by a peer whose read was refused: stage your send, please. */
 	_Atomic uint32_t restage;
 	uint32_t stage_page; /* where it is staged: arena offset in OC_STAGE_PAGE */
 };

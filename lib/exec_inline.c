@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "reach.h"
 #include "run.h"
 
 /* The offset @rank's table gives for this rank. */
@@ -22,44 +23,106 @@ static uint64_t indexed(struct oc_run *run, uint32_t rank)
 	return off;
 }
 
-/* The same bytes to every rank, from a slot that is memory here. */
-static void copy_all(struct oc_run *run, const struct oc_step *step)
+/* Bytes of a slot, wherever it is, to memory here. */
+static int read_slot(struct oc_run *run, void *dst, struct oc_ref src, size_t len)
+{
+	if (src.slot == OC_SLOT_SEND)
+		return oc_run_read(run, dst, src.rank, src.off, len, run->plan->shape.stream);
+	return oc_reach_get(run, dst, src.rank, OC_SLOT_RECV, src.off, len);
+}
+
+/* To a receive slot that is no memory here; @from is NULL if the source is none
+ * either, and then a buffer is. */
+static int write_slot(struct oc_run *run, struct oc_ref dst, struct oc_ref src, const char *from,
+		      size_t len)
+{
+	char *temp;
+	int err = 0;
+
+	if (from)
+		return oc_reach_put(run, dst.rank, dst.off, from, len);
+	temp = malloc(OC_STAGE_CHUNK);
+	if (!temp)
+		return -ENOMEM;
+	while (len && !err) {
+		size_t part = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+
+		err = read_slot(run, temp, src, part);
+		if (!err)
+			err = oc_reach_put(run, dst.rank, dst.off, temp, part);
+		src.off += part;
+		dst.off += part;
+		len -= part;
+	}
+	free(temp);
+	return err;
+}
+
+static bool is_mapped(struct oc_run *run, struct oc_ref ref)
+{
+	uint32_t flags = oc_line_flags(oc_group_line(run->group, ref.rank));
+
+	return ref.rank != run->group->rank && ref.slot == OC_SLOT_RECV && flags & OC_EP_RECV_MAP;
+}
+
+static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t len)
+{
+	bool sent = src.rank != run->group->rank && src.slot == OC_SLOT_SEND;
+	const char *from = sent ? NULL : oc_run_slot(run, src);
+	char *to = oc_run_slot(run, dst);
+
+	if (!to)
+		return write_slot(run, dst, src, from, len);
+	if (!from)
+		return read_slot(run, to, src, len);
+	if (to == from)
+		return 0;
+	oc_copy_bytes(to, from, len, run->plan->shape.stream);
+	if (src.rank != dst.rank)
+		oc_run_count(is_mapped(run, dst) || is_mapped(run, src), len);
+	return 0;
+}
+
+/* The same bytes to every rank, read once if all slots are memory here. */
+static int copy_all(struct oc_run *run, const struct oc_step *step)
 {
 	struct oc_group *group = run->group;
+	const char *from = oc_run_slot(run, step->src);
+	struct oc_ref ref = step->dst;
 	void *dst[OC_MAX_RANKS];
+	bool memory = from;
+	int err = 0;
 
-	for (uint32_t p = 0; p < group->size; p++)
-		dst[p] = oc_run_slot(run, oc_ref(step->dst.slot, p, step->dst.off));
-	oc_copy_each(dst, group->size, oc_run_slot(run, step->src), step->len,
-		     run->plan->shape.stream);
-	oc_group_stats.heap_calls++;
-	oc_group_stats.heap_bytes += step->len * (group->size - 1);
+	for (uint32_t p = 0; p < group->size; p++) {
+		ref.rank = (uint16_t)p;
+		dst[p] = oc_run_slot(run, ref);
+		memory = memory && dst[p];
+	}
+	if (memory)
+		oc_copy_each(dst, group->size, from, step->len, run->plan->shape.stream);
+	for (uint32_t p = 0; p < group->size && !err; p++) {
+		ref.rank = (uint16_t)p;
+		if (memory && p != group->rank)
+			oc_run_count(is_mapped(run, ref), step->len);
+		else if (!memory && (p != step->src.rank || step->src.slot != ref.slot))
+			err = move(run, ref, step->src, step->len);
+	}
+	return err;
 }
 
 static int run_copy(struct oc_run *run, const struct oc_step *step)
 {
 	struct oc_ref src = step->src, dst = step->dst;
-	char *to;
 
 	if (!step->len)
 		return 0;
-	if (dst.rank == OC_RANK_ALL) {
-		copy_all(run, step);
-		return 0;
-	}
+	if (dst.rank == OC_RANK_ALL)
+		return copy_all(run, step);
 	if (step->flags & OC_STEP_SRC_INDEXED)
 		src.off = indexed(run, src.rank);
 	if (step->flags & OC_STEP_DST_INDEXED)
 		dst.off = indexed(run, dst.rank);
-	to = oc_run_slot(run, dst);
-	if (src.rank != run->group->rank && src.slot == OC_SLOT_SEND)
-		return oc_run_read(run, to, src.rank, src.off, step->len, run->plan->shape.stream);
-	oc_copy_bytes(to, oc_run_slot(run, src), step->len, run->plan->shape.stream);
-	if (src.rank != dst.rank) {
-		oc_group_stats.heap_calls++;
-		oc_group_stats.heap_bytes += step->len;
-	}
-	return 0;
+	return move(run, dst, src, step->len);
 }
 
 /* Collects the addresses a CALC folds, if all of them are memory now. */
@@ -68,18 +131,12 @@ static bool calc_sources(struct oc_run *run, const struct oc_step *step, const v
 	struct oc_group *group = run->group;
 
 	for (uint32_t p = 0; p < group->size; p++) {
-		struct oc_ep_line *line = oc_group_line(group, p);
-		uint32_t flags = oc_line_flags(line);
-
-		if (p == group->rank) {
+		if (p == group->rank)
 			src[p] = (const char *)run->bind->send + step->src.off;
-			continue;
-		}
-		if (flags & OC_EP_SEND_CMA ||
-		    atomic_load_explicit(&line->ready, memory_order_acquire) <
-			    step->src.off + step->len)
+		else
+			src[p] = oc_run_send_at(run, p, step->src.off, step->len);
+		if (!src[p])
 			return false;
-		src[p] = oc_run_send_base(run, p, flags) + step->src.off;
 	}
 	return true;
 }
@@ -88,19 +145,14 @@ static bool calc_sources(struct oc_run *run, const struct oc_step *step, const v
 static int calc_operand(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, char *temp,
 			const void **src)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
-	int err;
+	const char *at;
+	int err = oc_run_await_send(run, peer, off, len, &at);
 
-	*src = temp;
-	if (flags & OC_EP_SEND_CMA)
-		return oc_run_read(run, temp, peer, off, len, false);
-	err = oc_run_wait_ready(run, peer, off + len);
-	if (!err)
-		*src = oc_run_send_base(run, peer, flags) + off;
-	return err;
+	*src = at ? at : temp;
+	return err || at ? err : oc_run_read(run, temp, peer, off, len, false);
 }
 
-/* Folds chunk by chunk, following what is staged and reading the rest by CMA. */
+/* Folds chunk by chunk, following what is staged and reading the rest. */
 static int calc_chunked(struct oc_run *run, const struct oc_step *step, void **dst, uint32_t ndst,
 			const void **src)
 {
@@ -133,13 +185,44 @@ static int calc_chunked(struct oc_run *run, const struct oc_step *step, void **d
 	return err;
 }
 
-static int run_calc(struct oc_run *run, const struct oc_step *step)
+static int fold(struct oc_run *run, const struct oc_step *step, void **dst, uint32_t ndst)
 {
 	struct oc_group *group = run->group;
-	size_t elem = oc_type_size(run->bind->type);
-	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? group->size : 1;
 	const void *src[OC_MAX_RANKS];
+
+	if (!calc_sources(run, step, src))
+		return calc_chunked(run, step, dst, ndst, src);
+	oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size,
+		     step->len / oc_type_size(run->bind->type), run->plan->shape.stream);
+	for (uint32_t p = 0; p < group->size; p++)
+		oc_run_count(oc_line_flags(oc_group_line(group, p)) & OC_EP_SEND_MAP, step->len);
+	return 0;
+}
+
+/* Folds into a buffer and takes that to every slot, some of which are no memory
+ * here. */
+static int fold_away(struct oc_run *run, const struct oc_step *step, void **dst, uint32_t ndst)
+{
+	void *temp = malloc(step->len), *to = temp;
+	int err = temp ? fold(run, step, &to, 1) : -ENOMEM;
+
+	for (uint32_t d = 0; d < ndst && !err; d++) {
+		uint32_t rank = ndst > 1 ? d : step->dst.rank;
+
+		if (dst[d])
+			oc_copy_bytes(dst[d], temp, step->len, run->plan->shape.stream);
+		else
+			err = oc_reach_put(run, rank, step->dst.off, temp, step->len);
+	}
+	free(temp);
+	return err;
+}
+
+static int run_calc(struct oc_run *run, const struct oc_step *step)
+{
+	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? run->group->size : 1;
 	void *dst[OC_MAX_RANKS];
+	bool memory = true;
 
 	if (!step->len)
 		return 0;
@@ -149,19 +232,14 @@ static int run_calc(struct oc_run *run, const struct oc_step *step)
 		if (ref.rank == OC_RANK_ALL)
 			ref.rank = (uint16_t)d;
 		dst[d] = oc_run_slot(run, ref);
+		memory = memory && dst[d];
 	}
-	if (!calc_sources(run, step, src))
-		return calc_chunked(run, step, dst, ndst, src);
-	oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size, step->len / elem,
-		     run->plan->shape.stream);
-	oc_group_stats.heap_calls++;
-	oc_group_stats.heap_bytes += step->len * group->size;
-	return 0;
+	return memory ? fold(run, step, dst, ndst) : fold_away(run, step, dst, ndst);
 }
 
 static bool is_direct(struct oc_run *run, uint32_t peer)
 {
-	return oc_line_flags(oc_group_line(run->group, peer)) & OC_EP_RECV_HEAP;
+	return oc_line_flags(oc_group_line(run->group, peer)) & OC_EP_RECV_OPEN;
 }
 
 /* Asked only when every rank is READY; the answer holds for the operation. */
@@ -300,7 +378,12 @@ static int run_steps(struct oc_run *run)
 
 int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
 {
-	struct oc_run run = {.group = group, .plan = plan, .bind = bind, .all_direct = -1};
+	struct oc_run run = {.group = group,
+			     .plan = plan,
+			     .bind = bind,
+			     .all_direct = -1,
+			     .send_place = -1,
+			     .recv_place = -1};
 	int err = 0;
 
 	run.line = oc_group_begin(group);
@@ -324,6 +407,7 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 		err = run_steps(&run);
 	if (err)
 		oc_group_post(group, OC_STAGE_FAILED);
+	oc_reach_end(&run, err);
 	oc_keep_trim(&group->scratch);
 	oc_keep_trim(&group->stage);
 	return err;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "heap.h"
+#include "mech.h"
 #include "wait.h"
 
 #define KEEP_MAX (64u << 20)
@@ -38,6 +39,7 @@ static void group_free(struct oc_group *group)
 	free(group->arena);
 	free(group->begun);
 	free(group->done);
+	free(group->reach);
 	free(group);
 }
 
@@ -109,13 +111,17 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 	struct oc_group *group = group_alloc(node, size);
 
 	reap();
-	*card = (struct oc_group_card){.node_rank = node->rank, .cma = 1};
+	*card = (struct oc_group_card){.node_rank = node->rank};
+	card->cma = oc_mech_allowed(node, &oc_mech_cma);
+	if (node->kreg)
+		card->kernel = atomic_load(&node->mech_mask) & (OC_MECH_MAP | OC_MECH_KCOPY);
 	card->ep_index = group ? oc_ep_take(&card->seq) : -ENOMEM;
 	for (uint32_t p = 0; p < node->nranks; p++) {
 		if (p == node->rank)
 			continue;
-		if (!node->peers[p].cma_read)
+		if (!node->peers[p].cma_read || !node->peers[p].cma_write)
 			card->cma = 0;
+		card->kernel &= node->peers[p].kernel;
 		/* Without arenas there is nowhere to stage what peers cannot
 		 * reach. The node has mapped all of them or none. */
 		if (!node->peers[p].arena && card->ep_index >= 0) {
@@ -153,6 +159,7 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 	group->rank = rank;
 	group->ep_index = cards[rank].ep_index;
 	group->cma = true;
+	group->kernel = OC_MECH_MAP | OC_MECH_KCOPY;
 	for (uint32_t p = 0; p < group->size; p++) {
 		uint32_t at = cards[p].node_rank;
 
@@ -160,6 +167,7 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 		group->ep[p] = oc_ep_at(node, at, (uint32_t)cards[p].ep_index);
 		group->arena[p] = p == rank ? (char *)oc_heap_range.base : node->peers[at].arena;
 		group->cma = group->cma && cards[p].cma;
+		group->kernel &= cards[p].kernel;
 		if (cards[p].seq > group->seq)
 			group->seq = cards[p].seq;
 	}

@@ -28,6 +28,8 @@ struct oc_keep {
  * locks: threads that run operations at once may lose a few. */
 struct oc_group_stats {
 	uint64_t heap_calls, heap_bytes;
+	uint64_t map_calls, map_bytes;
+	uint64_t kcopy_calls, kcopy_bytes;
 	uint64_t cma_calls, cma_bytes;
 	uint64_t staged_calls, staged_bytes;
 };
@@ -38,8 +40,9 @@ struct oc_group {
 	uint32_t rank; /* in the group */
 	uint32_t size;
 	int ep_index;
-	bool cma;     /* every member may read every other by CMA */
-	uint64_t seq; /* of the operation in progress, or the last one */
+	bool cma;	 /* every member may read and write every other by CMA */
+	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
+	uint64_t seq;	 /* of the operation in progress, or the last one */
 	struct oc_ep *me;
 	uint32_t *node_rank;	/* [size] */
 	struct oc_ep **ep;	/* [size] */
@@ -49,6 +52,7 @@ struct oc_group {
 	uint32_t idle;		/* polls since the last success: see wait.c */
 	struct oc_keep scratch; /* the plan's scratch slot */
 	struct oc_keep stage;	/* a foreign send slot, where peers can read it */
+	struct oc_reach *reach; /* peers' slots mapped by the module: lib/reach.c */
 	struct oc_keep ring;	/* OC_EP_LINES places for what eager plans stage */
 	uint8_t *done;		/* executor state, one byte a step */
 	size_t done_bytes;
@@ -61,8 +65,8 @@ struct oc_group_card {
 	uint64_t seq;
 	uint32_t node_rank;
 	int32_t ep_index; /* < 0: this member cannot take part */
-	uint32_t cma;	  /* may read every peer of the node by CMA */
-	uint32_t reserved;
+	uint32_t cma;	  /* may read and write every peer of the node by CMA */
+	uint32_t kernel;  /* OC_MECH_MAP, OC_MECH_KCOPY: may with every peer */
 };
 
 /*

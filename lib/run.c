@@ -5,8 +5,9 @@
  * its owner copies it into scratch memory of the arena, chunk by chunk, and
  * peers follow the count of bytes that are ready. A receive buffer elsewhere
  * is never written by peers; plans carry a second way for that (OC_COND_*).
+ * With the kernel module both are as good as in the heap: reach.c.
  *
- * A peer whose CMA read is refused sets `restage` in the owner's line. The
+ * A peer whose read is refused sets `restage` in the owner's line. The
  * owner, which stays until all its readers are done, then stages as above.
  *
  * In an eager plan what peers read has been copied into the ring before READY.
@@ -21,10 +22,8 @@
 
 #include "copy.h"
 #include "heap.h"
-#include "mech_cma.h"
+#include "reach.h"
 #include "wait.h"
-
-#define CMA_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
 
 static bool send_is_read(const struct oc_plan *plan)
 {
@@ -96,9 +95,6 @@ int oc_run_offer(struct oc_run *run)
 			return err;
 		flags |= OC_EP_SEND_STAGED;
 	} else if (run->foreign) {
-		line->send = (uintptr_t)bind->send;
-		flags |= group->cma && bind->cma && bind->send_bytes >= CMA_MIN ? OC_EP_SEND_CMA
-										: OC_EP_SEND_STAGED;
 		ready = 0;
 	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
 		flags |= OC_EP_SEND_HEAP;
@@ -108,6 +104,10 @@ int oc_run_offer(struct oc_run *run)
 		flags |= OC_EP_RECV_HEAP;
 		line->recv = arena_offset(bind->recv);
 	}
+	if (!run->plan->shape.eager)
+		oc_reach_offer(run, &flags);
+	if (run->foreign && !(flags & OC_EP_SEND_AWAY))
+		flags |= OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
 	if (bind->scratch_bytes)
 		line->scratch = arena_offset(group->scratch.at);
@@ -139,17 +139,18 @@ int oc_run_stage(struct oc_run *run)
 	return 0;
 }
 
-/* Somebody could not read this rank's send slot by CMA. */
+/* Somebody could not read this rank's send slot: it will be so again. */
 static int serve_restage(struct oc_run *run)
 {
 	struct oc_ep_line *line = run->line;
 	uint32_t flags = oc_line_flags(line);
 
-	if (!(flags & OC_EP_SEND_CMA) ||
+	if (!(flags & OC_EP_SEND_AWAY) ||
 	    !atomic_load_explicit(&line->restage, memory_order_acquire))
 		return 0;
 	run->group->cma = false;
-	flags = (flags & ~OC_EP_SEND_CMA) | OC_EP_SEND_STAGED;
+	run->group->kernel = 0;
+	flags = (flags & ~(uint32_t)OC_EP_SEND_AWAY) | OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_release);
 	return oc_run_stage(run);
 }
@@ -172,8 +173,8 @@ int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint
 	return oc_group_idle(run->group, peer, line, seen);
 }
 
-/* Where @peer's send slot is in this process, unless it is to be read by CMA. */
-const char *oc_run_send_base(struct oc_run *run, uint32_t peer, uint32_t flags)
+/* Where @peer's send slot is in the arena. */
+static const char *send_base(struct oc_run *run, uint32_t peer, uint32_t flags)
 {
 	struct oc_ep_line *line = oc_group_line(run->group, peer);
 	char *arena = run->group->arena[peer];
@@ -184,7 +185,7 @@ const char *oc_run_send_base(struct oc_run *run, uint32_t peer, uint32_t flags)
 }
 
 /* Waits until bytes [0, end) of @peer's send slot may be read. */
-int oc_run_wait_ready(struct oc_run *run, uint32_t peer, uint64_t end)
+static int wait_ready(struct oc_run *run, uint32_t peer, uint64_t end)
 {
 	struct oc_ep_line *line = oc_group_line(run->group, peer);
 
@@ -199,54 +200,99 @@ int oc_run_wait_ready(struct oc_run *run, uint32_t peer, uint64_t end)
 	return 0;
 }
 
-/* Reads [off, off + len) of @peer's send slot into local memory. */
-int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool stream)
+const char *oc_run_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size_t len)
 {
-	struct oc_group *group = run->group;
-	struct oc_ep_line *line = oc_group_line(group, peer);
-	const char *src;
-	int err;
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	uint32_t flags = oc_line_flags(line);
+	const char *at;
 
-	if (oc_line_flags(line) & OC_EP_SEND_CMA) {
-		err = oc_cma_read(group->node, group->node_rank[peer], dst, line->send + off, len);
-		if (!err) {
-			oc_group_stats.cma_calls++;
-			oc_group_stats.cma_bytes += len;
-			return 0;
-		}
-		atomic_store_explicit(&line->restage, 1, memory_order_release);
-		/* The owner looks at this whenever it waits. */
-		while (oc_line_flags(line) & OC_EP_SEND_CMA) {
-			uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-
-			err = oc_run_idle(run, peer, line, word);
-			if (err)
-				return err;
-		}
+	if (flags & OC_EP_SEND_CALL)
+		return NULL;
+	if (flags & OC_EP_SEND_MAP) {
+		at = oc_reach_at(run, peer, OC_SLOT_SEND);
+		return at ? at + off : NULL;
 	}
-	while (len) {
-		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
-		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+	if (atomic_load_explicit(&line->ready, memory_order_acquire) < off + len)
+		return NULL;
+	return send_base(run, peer, flags) + off;
+}
 
-		err = oc_run_wait_ready(run, peer, off + part);
+int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at)
+{
+	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
+	int err = 0;
+
+	if (!(flags & OC_EP_SEND_AWAY))
+		err = wait_ready(run, peer, off + len);
+	*at = err ? NULL : oc_run_send_at(run, peer, off, len);
+	return err;
+}
+
+/* Asks @peer to stage its send slot, and waits until it has begun. */
+static int ask_to_stage(struct oc_run *run, uint32_t peer)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+
+	atomic_store_explicit(&line->restage, 1, memory_order_release);
+	/* The owner looks at this whenever it waits. */
+	while (oc_line_flags(line) & OC_EP_SEND_AWAY) {
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err = oc_run_idle(run, peer, line, word);
+
 		if (err)
 			return err;
-		src = oc_run_send_base(run, peer, oc_line_flags(line)) + off;
-		oc_copy_bytes(dst, src, part, stream);
-		dst = (char *)dst + part;
-		off += part;
-		len -= part;
-		oc_group_stats.heap_bytes += part;
 	}
-	oc_group_stats.heap_calls++;
 	return 0;
 }
 
-/* A slot that is plain memory here: one's own, or a peer's receive or scratch. */
+/* From the arena, following what is staged. */
+static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off, size_t len,
+		      bool stream)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+
+	oc_run_count(false, len);
+	while (len) {
+		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
+		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+		int err = wait_ready(run, peer, off + part);
+
+		if (err)
+			return err;
+		oc_copy_bytes(dst, send_base(run, peer, oc_line_flags(line)) + off, part, stream);
+		dst += part;
+		off += part;
+		len -= part;
+	}
+	return 0;
+}
+
+int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool stream)
+{
+	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
+	const char *src = NULL;
+	int err = 0;
+
+	if (flags & OC_EP_SEND_MAP)
+		src = oc_reach_at(run, peer, OC_SLOT_SEND);
+	if (src) {
+		oc_copy_bytes(dst, src + off, len, stream);
+		oc_run_count(true, len);
+		return 0;
+	}
+	if (flags & OC_EP_SEND_AWAY) {
+		if (!oc_reach_get(run, dst, peer, OC_SLOT_SEND, off, len))
+			return 0;
+		err = ask_to_stage(run, peer);
+	}
+	return err ? err : read_arena(run, dst, peer, off, len, stream);
+}
+
 char *oc_run_slot(struct oc_run *run, struct oc_ref ref)
 {
 	struct oc_group *group = run->group;
 	struct oc_ep_line *line = oc_group_line(group, ref.rank);
+	char *at;
 
 	if (ref.rank == group->rank) {
 		switch (ref.slot) {
@@ -258,6 +304,10 @@ char *oc_run_slot(struct oc_run *run, struct oc_ref ref)
 			return group->scratch.at + ref.off;
 		}
 	}
-	return group->arena[ref.rank] + ref.off +
-	       (ref.slot == OC_SLOT_RECV ? line->recv : line->scratch);
+	if (ref.slot != OC_SLOT_RECV)
+		return group->arena[ref.rank] + ref.off + line->scratch;
+	if (!(oc_line_flags(line) & OC_EP_RECV_MAP))
+		return group->arena[ref.rank] + ref.off + line->recv;
+	at = oc_reach_at(run, ref.rank, OC_SLOT_RECV);
+	return at ? at + ref.off : NULL;
 }

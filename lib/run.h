@@ -26,6 +26,9 @@ struct oc_run {
 	struct oc_ep_line *line;
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
+	int send_place;	   /* of one's own slots in the table of lib/kreg.h, or -1 */
+	int recv_place;
+	uint32_t mapped; /* peers' slots held: lib/reach.c */
 	int err;
 };
 
@@ -47,18 +50,27 @@ bool oc_run_gave_up(struct oc_run *run, struct oc_ep_line *line);
  * who wait for this rank. 0, -EPIPE, or what staging failed with. */
 int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
 
-/* Where @peer's send slot is in this process, unless it is to be read by CMA. */
-const char *oc_run_send_base(struct oc_run *run, uint32_t peer, uint32_t flags);
+/* [off, off + len) of @peer's send slot, if it is memory here now; NULL when it
+ * is not staged so far, or is to be read by oc_run_read(). */
+const char *oc_run_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size_t len);
 
-/* Waits until bytes [0, end) of @peer's send slot may be read. */
-int oc_run_wait_ready(struct oc_run *run, uint32_t peer, uint64_t end);
+/* The same, but waits for what is being staged: NULL only when it is to be read. */
+int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at);
 
 /* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst. */
 int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
 		bool stream);
 
-/* A slot that is plain memory here: one's own, or a peer's receive or scratch. */
+/* A slot that is memory here: one's own, or a peer's receive or scratch. NULL for
+ * a receive slot in a kernel region that cannot be mapped: see lib/reach.h. */
 char *oc_run_slot(struct oc_run *run, struct oc_ref ref);
+
+/* Counts bytes moved by plain loads and stores, from or to mapped slots or the heap. */
+static inline void oc_run_count(bool mapped, size_t len)
+{
+	*(mapped ? &oc_group_stats.map_calls : &oc_group_stats.heap_calls) += 1;
+	*(mapped ? &oc_group_stats.map_bytes : &oc_group_stats.heap_bytes) += len;
+}
 
 static inline uint32_t oc_line_flags(struct oc_ep_line *line)
 {

@@ -50,7 +50,7 @@ static const char *unwilling(void)
 {
 	if (oc_env()->off)
 		return "ONECOPY=off";
-	if (!(oc_env()->mech & (OC_MECH_HEAP | OC_MECH_CMA | OC_MECH_STAGED)))
+	if (!oc_env()->mech)
 		return "ONECOPY_MECH names no mechanism";
 	if (takes_device_pointers())
 		return "this MPI takes pointers to GPU memory, and there is a GPU";

@@ -83,14 +83,12 @@ static struct oc_plan *cached_plan(struct oc_group *group, const struct oc_shape
 }
 
 /*
- * How peers get at a send buffer outside the heap. One reader is served soonest
- * by a pipeline through the cache; where every rank reads every other, staging
- * would double the traffic of all of them.
+ * How peers get at a send buffer outside the heap that is not mapped. One reader
+ * is served soonest by a pipeline through the cache; where every rank reads every
+ * other, staging would double the traffic of all of them.
  */
-static bool reads_by_cma(const struct oc_shape *shape)
+static bool reads_by_call(const struct oc_shape *shape)
 {
-	if (!(oc_env()->mech & OC_MECH_CMA))
-		return false;
 	if (!(oc_env()->mech & OC_MECH_STAGED))
 		return true;
 	switch (shape->coll) {
@@ -117,7 +115,7 @@ static int run(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_
 		return oc_comm_fail(comm, -ENOMEM);
 	}
 	counter = &oc_counters[plan->shape.coll];
-	bind->cma = reads_by_cma(&plan->shape);
+	bind->call = reads_by_call(&plan->shape);
 	err = oc_exec_inline(oc->group, plan, bind);
 	if (err)
 		return oc_comm_fail(comm, err);
@@ -195,6 +193,8 @@ void oc_stats_write(void)
 		uint64_t calls, bytes;
 	} mechs[] = {
 		{"heap", moved->heap_calls, moved->heap_bytes},
+		{"map", moved->map_calls, moved->map_bytes},
+		{"kcopy", moved->kcopy_calls, moved->kcopy_bytes},
 		{"cma", moved->cma_calls, moved->cma_bytes},
 		{"staged", moved->staged_calls, moved->staged_bytes},
 	};
@@ -219,7 +219,7 @@ void oc_stats_write(void)
 		comma = ",";
 	}
 	put(&line, "},\"mech\":{");
-	for (int m = 0; m < 3; m++)
+	for (int m = 0; m < OC_MECH_COUNT; m++)
 		put(&line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", mechs[m].name,
 		    (unsigned long long)mechs[m].calls, (unsigned long long)mechs[m].bytes);
 	put(&line, "}}\n");

@@ -27,6 +27,8 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "cma": {"ONECOPY_MECH": "cma", "ONECOPY_MIN": "1"},
     "staged": {"ONECOPY_MECH": "staged", "ONECOPY_MIN": "1"},
 }
+if Path("/dev/onecopy").exists():
+    MODES = {**MODES, "module": {"ONECOPY_MECH": "map,kcopy", "ONECOPY_MIN": "1"}}
 modes = pytest.mark.parametrize("env", MODES.values(), ids=MODES.keys())
 
 # Without it Open MPI's messages move although their sender does nothing, and the buffers of some tests hang it.

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "heap.h"
+#include "kdev.h"
+#include "kmap.h"
+#include "kreg.h"
+#include "mech_cma.h"
+
+#define MAP_MIN	 ((size_t)16 << 10)  /* below this staging costs less than asking */
+#define CALL_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
+
+/* A slot of a peer, mapped for one operation. */
+struct oc_reach {
+	uint64_t seq; /* of the operation this is about */
+	struct oc_kmap *map;
+	char *at; /* NULL: not to be mapped */
+};
+
+/* Receive slots are written by peers only in plans that have a way around it. */
+static bool recv_is_written(const struct oc_run *run)
+{
+	const struct oc_plan *plan = run->plan;
+
+	for (uint32_t i = 0; i < plan->nsteps; i++) {
+		const struct oc_step *step = &plan->steps[i];
+
+		if (step->cond != OC_COND_ALWAYS &&
+		    (step->cond_rank == OC_RANK_ALL || step->cond_rank == plan->shape.rank))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t offer_recv(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	uint32_t place;
+
+	if (!(run->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN ||
+	    oc_heap_contains(bind->recv, bind->recv_bytes) || !recv_is_written(run) ||
+	    oc_kreg_get_reused(run->group->node, bind->recv, bind->recv_bytes, true, &place))
+		return 0;
+	run->recv_place = (int)place;
+	run->line->recv = (uintptr_t)bind->recv;
+	return OC_EP_RECV_MAP | place << OC_EP_RECV_PLACE;
+}
+
+/*
+ * Memory that is used once is worth a copy by system call where that beats
+ * staging (bind->call), and nothing else; whatever comes again is mapped.
+ */
+static uint32_t offer_send_kernel(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	uint32_t kernel = run->group->kernel, place, flag = OC_EP_SEND_MAP;
+	bool once = kernel & OC_MECH_KCOPY && bind->call && bind->send_bytes >= CALL_MIN;
+	bool again = true;
+	int err = -EAGAIN;
+
+	if (once)
+		err = oc_kreg_get(run->group->node, bind->send, bind->send_bytes, false, &place,
+				  &again);
+	else if (kernel & OC_MECH_MAP && bind->send_bytes >= MAP_MIN)
+		err = oc_kreg_get_reused(run->group->node, bind->send, bind->send_bytes, false,
+					 &place);
+	if (err)
+		return 0;
+	if (!again || !(kernel & OC_MECH_MAP))
+		flag = OC_EP_SEND_KCOPY;
+	run->send_place = (int)place;
+	return flag | place << OC_EP_SEND_PLACE;
+}
+
+static uint32_t offer_send(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	uint32_t flags = 0;
+
+	if (run->group->kernel)
+		flags = offer_send_kernel(run);
+	if (!flags && run->group->cma && bind->call && bind->send_bytes >= CALL_MIN)
+		flags = OC_EP_SEND_CMA;
+	if (flags)
+		run->line->send = (uintptr_t)bind->send;
+	return flags;
+}
+
+void oc_reach_offer(struct oc_run *run, uint32_t *flags)
+{
+	/* First what must be writable: the send slot may be the same memory. */
+	if (run->bind->recv && run->group->kernel)
+		*flags |= offer_recv(run);
+	if (run->foreign)
+		*flags |= offer_send(run);
+}
+
+void oc_reach_end(struct oc_run *run, bool failed)
+{
+	struct oc_group *group = run->group;
+
+	for (uint32_t i = 0; run->mapped && i < 2 * group->size; i++) {
+		struct oc_reach *reach = &group->reach[i];
+
+		if (reach->seq == group->seq && reach->map) {
+			oc_kmap_put(reach->map);
+			reach->map = NULL;
+			run->mapped--;
+		}
+	}
+	if (run->send_place >= 0)
+		oc_kreg_put(group->node, (uint32_t)run->send_place, failed);
+	if (run->recv_place >= 0)
+		oc_kreg_put(group->node, (uint32_t)run->recv_place, failed);
+	run->send_place = run->recv_place = -1;
+}
+
+/* What the owner of a slot says about it. */
+struct offer {
+	uint64_t cookie; /* of the kernel region around it, or 0 */
+	uint64_t bytes;	 /* of that */
+	uint64_t offset; /* of the slot in that */
+	uint64_t addr;	 /* of the slot in its owner's process */
+};
+
+static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct offer *offer)
+{
+	struct oc_group *group = run->group;
+	struct oc_ep_line *line = oc_group_line(group, peer);
+	uint32_t flags = oc_line_flags(line);
+	uint32_t shift = slot == OC_SLOT_RECV ? OC_EP_RECV_PLACE : OC_EP_SEND_PLACE;
+	uint32_t kernel = slot == OC_SLOT_RECV ? OC_EP_RECV_MAP : OC_EP_SEND_MAP | OC_EP_SEND_KCOPY;
+	struct oc_kreg_entry *entry;
+
+	*offer = (struct offer){.addr = slot == OC_SLOT_RECV ? line->recv : line->send};
+	if (!(flags & kernel))
+		return slot == OC_SLOT_SEND && flags & OC_EP_SEND_CMA;
+	entry = &oc_kreg_area(group->node, group->node_rank[peer])
+			 ->entry[flags >> shift & OC_EP_PLACE_MASK];
+	offer->cookie = atomic_load_explicit(&entry->cookie, memory_order_acquire);
+	offer->bytes = atomic_load_explicit(&entry->bytes, memory_order_relaxed);
+	offer->offset = offer->addr - atomic_load_explicit(&entry->base, memory_order_relaxed);
+	return offer->offset < offer->bytes;
+}
+
+static struct oc_reach *reach_of(struct oc_group *group, uint32_t peer, enum oc_slot slot)
+{
+	if (!group->reach)
+		group->reach = calloc(2 * (size_t)group->size, sizeof(*group->reach));
+	if (!group->reach)
+		return NULL;
+	return &group->reach[slot == OC_SLOT_RECV ? group->size + peer : peer];
+}
+
+char *oc_reach_at(struct oc_run *run, uint32_t peer, enum oc_slot slot)
+{
+	struct oc_group *group = run->group;
+	struct oc_reach *reach = reach_of(group, peer, slot);
+	struct offer offer;
+	char *base;
+
+	if (!reach || reach->seq == group->seq)
+		return reach ? reach->at : NULL;
+	*reach = (struct oc_reach){.seq = group->seq};
+	if (!look_up(run, peer, slot, &offer) || !offer.cookie ||
+	    oc_kmap_get(offer.cookie, 0, offer.bytes, slot == OC_SLOT_RECV, &reach->map, &base))
+		return NULL;
+	run->mapped++;
+	reach->at = base + offer.offset;
+	return reach->at;
+}
+
+static int move(struct oc_run *run, enum oc_kdev_direction direction, uint32_t peer,
+		const struct offer *offer, uint64_t off, void *here, size_t len)
+{
+	struct oc_group *group = run->group;
+	struct iovec iov = {.iov_base = here, .iov_len = len};
+	struct oc_cursor local;
+	uint32_t rank = group->node_rank[peer];
+	int err = -EOPNOTSUPP;
+
+	if (offer->cookie) {
+		oc_cursor_init(&local, &iov, 1, 0);
+		if (oc_kdev_copy(direction, offer->cookie, offer->offset + off, &local, len) ==
+		    (ssize_t)len) {
+			oc_group_stats.kcopy_calls++;
+			oc_group_stats.kcopy_bytes += len;
+			return 0;
+		}
+	}
+	if (offer->cookie && !group->cma)
+		return err;
+	err = direction == OC_KDEV_GET
+		      ? oc_cma_read(group->node, rank, here, offer->addr + off, len)
+		      : oc_cma_write(group->node, rank, here, offer->addr + off, len);
+	if (!err) {
+		oc_group_stats.cma_calls++;
+		oc_group_stats.cma_bytes += len;
+	}
+	return err;
+}
+
+int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot, uint64_t off,
+		 size_t len)
+{
+	struct offer offer;
+
+	if (!look_up(run, peer, slot, &offer))
+		return -EOPNOTSUPP;
+	return move(run, OC_KDEV_GET, peer, &offer, off, dst, len);
+}
+
+int oc_reach_put(struct oc_run *run, uint32_t peer, uint64_t off, const void *src, size_t len)
+{
+	struct offer offer;
+
+	if (!look_up(run, peer, OC_SLOT_RECV, &offer))
+		return -EOPNOTSUPP;
+	return move(run, OC_KDEV_PUT, peer, &offer, off, (void *)(uintptr_t)src, len);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_REACH_H
+#define OC_REACH_H
+
+/*
+ * Slots outside the shared heap, reached by means of the kernel module or CMA:
+ * what a rank says of its own (offer), and how it gets at its peers'. A buffer
+ * that comes again is pinned once and mapped by peers; one that is used once is
+ * copied by system calls, or left to staging.
+ *
+ * Called by run.c and the executors, in the thread of the operation.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan.h"
+#include "run.h"
+
+/*
+ * Says where the send slot is (if it is not in the heap and peers read it) and
+ * the receive slot (if it is not and peers could write it): sets bits of *@flags
+ * and the addresses in run->line. A slot without a bit is for others to place.
+ */
+void oc_reach_offer(struct oc_run *run, uint32_t *flags);
+
+/* Ends the holds on one's own memory and on peers'. @failed: peers may still be
+ * at this rank's. Does nothing where oc_reach_offer() was not called. */
+void oc_reach_end(struct oc_run *run, bool failed);
+
+/* The first byte of @peer's slot, mapped until oc_reach_end(). NULL when its
+ * owner did not offer that, or it cannot be mapped here. */
+char *oc_reach_at(struct oc_run *run, uint32_t peer, enum oc_slot slot);
+
+/*
+ * Copies by system call, of a slot that was offered: from @peer's send or receive
+ * slot, or to its receive slot. 0, or -errno when neither the module nor CMA
+ * does it.
+ */
+int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot, uint64_t off,
+		 size_t len);
+int oc_reach_put(struct oc_run *run, uint32_t peer, uint64_t off, const void *src, size_t len);
+
+#endif

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Buffers outside the shared heap: stack, static data, mappings of the program's own. With the kernel module they are
+mapped or copied by it; tests/kmod runs this file in a guest that has it. Without it CMA and staging serve them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from mpi.programs import Programs
+from runner import Runner
+
+MODULE = Path("/dev/onecopy").exists()
+needs_module = pytest.mark.skipif(not MODULE, reason="the kernel module is not loaded")
+
+# Open MPI's own single copy reads a rank's memory behind our back: none of that here.
+NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+KINDS = ["stack", "static", "mapped", "shared"]
+
+
+def moved(
+    runner: Runner, programs: Programs, ranks: int, *argv: str, env: Mapping[str, str] | None = None
+) -> dict[str, int]:
+    """Runs the program: the bytes each mechanism moved, of all ranks."""
+    path = runner.cwd / "stats"
+    program = programs.build("foreign", ["hazards/foreign.c"])
+    runner.mpirun(
+        ranks,
+        program,
+        *argv,
+        env={"ONECOPY_STATS": str(path), "ONECOPY_MIN": "1", **NO_SINGLE_COPY, **(env or {})},
+        timeout=120,
+    )
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == ranks
+    return {name: sum(line["mech"][name]["bytes"] for line in lines) for name in lines[0]["mech"]}
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_foreign(runner: Runner, programs: Programs, kind: str, ranks: int) -> None:
+    by = moved(runner, programs, ranks, kind)
+    assert (by["map"] > 0) == MODULE
+    if MODULE:
+        assert by["map"] > by["cma"] + by["staged"]
+
+
+@needs_module
+@pytest.mark.parametrize("mech", ["map", "kcopy", "map,kcopy"])
+def test_alone(runner: Runner, programs: Programs, mech: str) -> None:
+    """Every buffer is foreign then; staging is under all of them."""
+    by = moved(runner, programs, 2, "static", env={"ONECOPY_MECH": mech})
+    assert by["cma"] == 0
+    for name in ("map", "kcopy"):
+        assert (by[name] > 0) == (name in mech)
+
+
+@needs_module
+def test_no_room_to_map(runner: Runner, programs: Programs) -> None:
+    """A rank that cannot map what its peers offer copies instead."""
+    by = moved(runner, programs, 2, "static", "nomap")
+    assert by["kcopy"] > 0
+    assert by["map"] > 0
+
+
+@needs_module
+@pytest.mark.parametrize("limit", [0, 64])
+def test_memlock(runner: Runner, programs: Programs, limit: int) -> None:
+    """What may not be pinned is served as without the module."""
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is missing")
+    program = programs.build("foreign", ["hazards/foreign.c"])
+    path = runner.cwd / "stats"
+    # Root is above the limit, unless it gives that up.
+    script = f'ulimit -l {limit} && exec setpriv --bounding-set=-ipc_lock "$@"'
+    runner.run(
+        *("sh", "-c", script, "sh", *runner.mpirun_argv(2, program, "static")),
+        env={"ONECOPY_STATS": str(path), **NO_SINGLE_COPY},
+        timeout=120,
+    )
+    for line in path.read_text().splitlines():
+        assert limit or json.loads(line)["mech"]["map"]["bytes"] == 0
