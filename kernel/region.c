@@ -202,7 +202,14 @@ static void ock_region_stale_work(struct work_struct *work)
 
 void ock_region_make_stale(struct ock_region *region, int refusal)
 {
-	if (xchg(&region->refusal, refusal))
+	int before;
+
+	/* The end of a process is followed by unmapping: ENOENT is the last word. */
+	if (refusal == -ENOENT)
+		before = xchg(&region->refusal, refusal);
+	else
+		before = cmpxchg(&region->refusal, 0, refusal);
+	if (before)
 		return;
 	ock_stat_inc(OCK_STAT_STALE);
 	trace_onecopy_region_stale(region->cookie);
