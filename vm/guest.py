@@ -206,7 +206,8 @@ def qemu_command(job: Job, kernel: Stock, directory: Path) -> list[str]:
         shares += ["-virtfs", f"local,path={path},mount_tag=job{number},security_model=none,multidevs=remap"]
     return [
         "qemu-system-x86_64",
-        *["-accel", "tcg,thread=multi"],
+        # Counted instructions are one CPU's.
+        *["-accel", f"tcg,thread={'single' if '-icount' in job.qemu else 'multi'}"],
         # "rep movsb" is slow under emulation.
         *["-cpu", "max,-erms,-fsrm"],
         *["-smp", str(job.cpus), "-m", job.memory],
