@@ -30,16 +30,12 @@ static unsigned int channels = 2;
 module_param(channels, uint, 0444);
 MODULE_PARM_DESC(channels, "number of channels (2)");
 
-static unsigned int align;
-module_param(align, uint, 0444);
-MODULE_PARM_DESC(align, "addresses and lengths are multiples of two to the power of this (0)");
-
 static bool reorder;
-module_param(reorder, bool, 0444);
+module_param(reorder, bool, 0644);
 MODULE_PARM_DESC(reorder, "complete the last issued descriptor first");
 
 static bool terminate = true;
-module_param(terminate, bool, 0444);
+module_param(terminate, bool, 0644);
 MODULE_PARM_DESC(terminate, "can be terminated (1)");
 
 static unsigned int delay_ms;
@@ -69,6 +65,10 @@ MODULE_PARM_DESC(failed, "descriptors failed so far");
 static unsigned long hung;
 module_param(hung, ulong, 0444);
 MODULE_PARM_DESC(hung, "descriptors hung so far");
+
+static unsigned long misaligned;
+module_param(misaligned, ulong, 0444);
+MODULE_PARM_DESC(misaligned, "descriptors refused for their alignment");
 
 struct softdma_desc {
 	struct dma_async_tx_descriptor tx;
@@ -158,8 +158,10 @@ static struct dma_async_tx_descriptor *softdma_prep_memcpy(struct dma_chan *chan
 {
 	struct softdma_desc *desc;
 
-	if (WARN_ON_ONCE(!IS_ALIGNED(dst | src | len, 1UL << align)))
+	if (!IS_ALIGNED(dst | src | len, 1UL << chan->device->copy_align)) {
+		softdma_count(&misaligned, 1);
 		return NULL;
+	}
 	if (softdma_turn(&full_turn, READ_ONCE(full_every)))
 		return NULL;
 	desc = kzalloc(sizeof(*desc), GFP_NOWAIT | __GFP_NOWARN);
@@ -197,9 +199,7 @@ static enum dma_status softdma_tx_status(struct dma_chan *chan, dma_cookie_t coo
 	used = chan->cookie;
 	spin_unlock_irqrestore(&sc->lock, flags);
 	dma_set_tx_state(state, last, used, 0);
-	if (reorder)
-		return DMA_OUT_OF_ORDER;
-	return dma_async_is_complete(cookie, last, used);
+	return DMA_OUT_OF_ORDER;
 }
 
 static struct softdma_desc *softdma_take(struct softdma_chan *sc)
@@ -209,7 +209,7 @@ static struct softdma_desc *softdma_take(struct softdma_chan *sc)
 
 	spin_lock_irqsave(&sc->lock, flags);
 	if (!list_empty(&sc->issued)) {
-		if (reorder)
+		if (READ_ONCE(reorder))
 			desc = list_last_entry(&sc->issued, struct softdma_desc, node);
 		else
 			desc = list_first_entry(&sc->issued, struct softdma_desc, node);
@@ -273,10 +273,9 @@ static void softdma_work(struct work_struct *work)
 	}
 }
 
-static int softdma_terminate_all(struct dma_chan *chan)
+static void softdma_drop(struct softdma_chan *sc)
 {
-	struct softdma_chan *sc = softdma_chan_of(chan);
-	struct softdma_desc *desc, *next;
+	struct softdma_desc *desc;
 	unsigned long flags;
 	LIST_HEAD(all);
 
@@ -285,11 +284,18 @@ static int softdma_terminate_all(struct dma_chan *chan)
 	list_splice_init(&sc->issued, &all);
 	list_splice_init(&sc->hung, &all);
 	spin_unlock_irqrestore(&sc->lock, flags);
-	list_for_each_entry_safe(desc, next, &all, node)
-	{
+	while ((desc = list_first_entry_or_null(&all, struct softdma_desc, node))) {
+		list_del(&desc->node);
 		dma_descriptor_unmap(&desc->tx);
 		kfree(desc);
 	}
+}
+
+static int softdma_terminate_all(struct dma_chan *chan)
+{
+	if (!READ_ONCE(terminate))
+		return -ENOSYS;
+	softdma_drop(softdma_chan_of(chan));
 	return 0;
 }
 
@@ -306,7 +312,7 @@ static int softdma_alloc_chan_resources(struct dma_chan *chan)
 static void softdma_free_chan_resources(struct dma_chan *chan)
 {
 	softdma_synchronize(chan);
-	softdma_terminate_all(chan);
+	softdma_drop(softdma_chan_of(chan));
 }
 
 /* Writing anything to the parameter "resume" lets hung descriptors go on. */
@@ -335,6 +341,31 @@ static const struct kernel_param_ops softdma_resume_ops = {
 };
 module_param_cb(resume, &softdma_resume_ops, NULL, 0200);
 MODULE_PARM_DESC(resume, "write to let hung descriptors go on");
+
+static unsigned int align;
+
+static int softdma_set_align(const char *val, const struct kernel_param *kp)
+{
+	struct softdma *sd = READ_ONCE(softdma);
+	unsigned int value;
+	int ret = kstrtouint(val, 0, &value);
+
+	if (ret)
+		return ret;
+	if (value > PAGE_SHIFT)
+		return -EINVAL;
+	align = value;
+	if (sd)
+		WRITE_ONCE(sd->dma.copy_align, value);
+	return 0;
+}
+
+static const struct kernel_param_ops softdma_align_ops = {
+	.set = softdma_set_align,
+	.get = param_get_uint,
+};
+module_param_cb(align, &softdma_align_ops, &align, 0644);
+MODULE_PARM_DESC(align, "addresses and lengths are multiples of two to the power of this (0)");
 
 static int softdma_chan_init(struct softdma *sd, struct device *dev, unsigned int i)
 {
@@ -392,8 +423,7 @@ static int softdma_probe(struct platform_device *pdev)
 	dma_cap_set(DMA_MEMCPY, sd->dma.cap_mask);
 	/* As the driver of Intel's DSA has it: memcpy channels to be asked for, not shared. */
 	dma_cap_set(DMA_PRIVATE, sd->dma.cap_mask);
-	if (reorder)
-		dma_cap_set(DMA_COMPLETION_NO_ORDER, sd->dma.cap_mask);
+	dma_cap_set(DMA_COMPLETION_NO_ORDER, sd->dma.cap_mask);
 	sd->dma.dev = dev;
 	sd->dma.copy_align = align;
 	sd->dma.residue_granularity = DMA_RESIDUE_GRANULARITY_DESCRIPTOR;
@@ -402,10 +432,8 @@ static int softdma_probe(struct platform_device *pdev)
 	sd->dma.device_prep_dma_memcpy = softdma_prep_memcpy;
 	sd->dma.device_issue_pending = softdma_issue_pending;
 	sd->dma.device_tx_status = softdma_tx_status;
-	if (terminate) {
-		sd->dma.device_terminate_all = softdma_terminate_all;
-		sd->dma.device_synchronize = softdma_synchronize;
-	}
+	sd->dma.device_terminate_all = softdma_terminate_all;
+	sd->dma.device_synchronize = softdma_synchronize;
 	WRITE_ONCE(softdma, sd);
 	return dmaenginem_async_device_register(&sd->dma);
 }
@@ -421,7 +449,7 @@ static int __init softdma_init(void)
 {
 	int ret;
 
-	if (!channels || channels > SOFTDMA_CHANNELS_MAX || align > PAGE_SHIFT)
+	if (!channels || channels > SOFTDMA_CHANNELS_MAX)
 		return -EINVAL;
 	ret = platform_driver_register(&softdma_driver);
 	if (ret)

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Copies by DMA engines, against kernel/softdma: a memcpy provider in software that
+ * fails, falls silent, finishes out of order or lacks descriptors when told to.
+ * The program loads it from $ONECOPY_MODULES and unloads it at its end, which only
+ * works if the module has given back every channel.
+ */
+#include "dev.h"
+#include "knem.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define SOFTDMA "/sys/module/softdma/parameters/"
+#define ONECOPY "/sys/module/onecopy/parameters/"
+#define BYTES	(1u << 20)
+#define DMA	KNEM_FLAG_DMA
+
+struct setup {
+	int fd;
+	volatile knem_status_t *slot;
+	knem_cookie_t cookie;
+	uint8_t *remote;
+	uint8_t *local;
+};
+
+static void set(const char *name, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s%s", SOFTDMA, name);
+	KM_TRUE(km_write_text(path, value));
+}
+
+static long long count(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s%s", SOFTDMA, name);
+	return km_read_number(path);
+}
+
+static struct setup prepare(void)
+{
+	struct setup s = {.remote = km_pages(BYTES), .local = km_pages(BYTES)};
+
+	if (access(SOFTDMA, F_OK))
+		km_skip("no softdma.ko for this kernel");
+	set("reorder", "0");
+	set("terminate", "1");
+	set("align", "0");
+	set("delay_ms", "0");
+	set("fail_every", "0");
+	set("hang_every", "0");
+	set("full_every", "0");
+	set("resume", "1");
+	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "10000"));
+	s.fd = kn_open();
+	s.slot = kn_array(s.fd, 4096);
+	s.cookie = kn_create(s.fd, s.remote, BYTES, KN_RW, 0);
+	return s;
+}
+
+/* Accepted, and so it ended. */
+static int outcome(const struct setup *s, size_t off, size_t bytes, bool write, uint32_t flags)
+{
+	int status =
+		KM_OK(kn_inline_async(s->fd, s->cookie, off, s->local, bytes, write, flags, 7));
+
+	return status == KNEM_STATUS_PENDING ? kn_wait(s->slot + 7) : status;
+}
+
+static const uint32_t ways[] = {
+	DMA,
+	DMA | KNEM_FLAG_ASYNCDMACOMPLETE,
+	DMA | KNEM_FLAG_DMATHREAD,
+	DMA | KNEM_FLAG_MEMCPYTHREAD,
+	DMA | KNEM_FLAG_PINLOCAL,
+	DMA | KNEM_FLAG_DMATHREAD | KNEM_FLAG_ASYNCDMACOMPLETE,
+};
+#define WAYS (sizeof(ways) / sizeof(*ways))
+
+/* Copies of any place and size, all of which must succeed, and touch nothing else. */
+static void copies(struct setup *s, unsigned long n)
+{
+	uint64_t seed = km_seed();
+
+	for (unsigned long i = 0; i < n; i++) {
+		size_t off = km_below(&seed, BYTES / 2);
+		size_t bytes = km_below(&seed, i % 3 ? 8192 : BYTES / 2);
+		bool write = km_below(&seed, 2);
+		uint8_t before;
+		uint8_t after;
+		uint8_t *from;
+		uint8_t *to;
+
+		if (i % 4 == 0) {
+			off &= ~(km_page() - 1);
+			bytes &= ~(km_page() - 1);
+		}
+		to = write ? s->remote + off : s->local;
+		from = write ? s->local : s->remote + off;
+		before = off && write ? to[-1] : 0;
+		after = to[bytes];
+		km_fill(from, bytes, i);
+		KM_EQ(outcome(s, off, bytes, write, ways[i % WAYS]), KNEM_STATUS_SUCCESS);
+		KM_EQ(km_differ(to, bytes, i), bytes);
+		KM_EQ(off && write ? to[-1] : 0, before);
+		KM_EQ(to[bytes], after);
+	}
+}
+
+static void right(void)
+{
+	struct setup s = prepare();
+	struct knem_cmd_info info;
+	long long moved = count("copied");
+
+	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
+	KM_EQ(info.features, KNEM_FEATURE_DMA);
+	copies(&s, km_scaled(300));
+	KM_TRUE(count("copied") > moved);
+}
+
+static void no_descriptors(void)
+{
+	struct setup s = prepare();
+
+	set("full_every", "2");
+	copies(&s, km_scaled(200));
+}
+
+static void aligned(void)
+{
+	struct setup s = prepare();
+	long long misaligned = count("misaligned");
+
+	set("align", "6");
+	copies(&s, km_scaled(200));
+	KM_EQ(count("misaligned"), misaligned);
+	set("align", "0");
+}
+
+static void out_of_order(void)
+{
+	struct setup s = prepare();
+
+	set("reorder", "1");
+	set("delay_ms", "2");
+	copies(&s, km_scaled(100));
+}
+
+/* Slots are a ring to clients: none may be done before the one before. */
+static void reported_in_order(void)
+{
+	enum { N = 500 };
+	struct setup s = prepare();
+	int done = 0;
+
+	set("reorder", "1");
+	set("delay_ms", "1");
+	for (int i = 0; i < N; i++)
+		KM_OK(kn_inline_async(s.fd, s.cookie, 0, s.local, 8192, false,
+				      DMA | KNEM_FLAG_ASYNCDMACOMPLETE, i));
+	while (done < N) {
+		/* From the back, so that what ends meanwhile is not taken amiss. */
+		for (int i = N - 1; i > 0; i--)
+			KM_TRUE(!s.slot[i] || s.slot[i - 1]);
+		for (done = 0; done < N && s.slot[done]; done++)
+			KM_EQ(s.slot[done], KNEM_STATUS_SUCCESS);
+	}
+}
+
+/* A failed transfer fails its copy, and no other. */
+static void failing(void)
+{
+	struct setup s = prepare();
+	int failed = 0;
+	int good = 0;
+
+	set("fail_every", "5");
+	for (unsigned long i = 0; i < 100; i++) {
+		size_t bytes = i % 2 ? 2 * km_page() : km_page();
+		int status;
+
+		km_fill(s.remote, bytes, i);
+		status = outcome(&s, 0, bytes, false, ways[i % WAYS]);
+		failed += status == KNEM_STATUS_FAILED;
+		if (status == KNEM_STATUS_SUCCESS) {
+			KM_EQ(km_differ(s.local, bytes, i), bytes);
+			good++;
+		}
+	}
+	KM_EQ(failed + good, 100);
+	KM_TRUE(failed);
+	KM_TRUE(good);
+	set("fail_every", "0");
+	copies(&s, 20);
+}
+
+/* A silent channel is terminated: its copies fail, their pages are given back. */
+static void silent(void)
+{
+	struct setup s = prepare();
+	long long pages = km_counter("live_pages");
+
+	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "200"));
+	set("hang_every", "1");
+	for (unsigned long i = 0; i < WAYS; i++)
+		KM_EQ(outcome(&s, 0, BYTES, i % 2, ways[i]), KNEM_STATUS_FAILED);
+	KM_EQ(km_counter("live_pages"), pages);
+	set("hang_every", "0");
+	copies(&s, 20);
+}
+
+/* One that cannot be terminated may still write: its pages stay until it answers. */
+static void unstoppable(void)
+{
+	struct setup s = prepare();
+	long long pages = km_counter("live_pages");
+
+	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "200"));
+	set("terminate", "0");
+	set("hang_every", "1");
+	KM_EQ(outcome(&s, 0, BYTES, false, DMA), KNEM_STATUS_FAILED);
+	KM_EQ(outcome(&s, 0, BYTES, false, DMA | KNEM_FLAG_ASYNCDMACOMPLETE), KNEM_STATUS_FAILED);
+	KM_TRUE(km_counter("live_pages") > pages);
+	/* All channels are out of use by now. */
+	KM_ERR(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), EINVAL);
+	KM_EQ(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, 0), KNEM_STATUS_SUCCESS);
+	set("hang_every", "0");
+	set("resume", "1");
+	while (km_counter("live_pages") != pages)
+		km_pause();
+}
+
+/* Who waits for a silent channel can be killed. */
+static void killed(void)
+{
+	struct setup s = prepare();
+	double start;
+	pid_t pid;
+
+	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "2000"));
+	set("hang_every", "1");
+	pid = km_fork();
+	if (!pid) {
+		kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA);
+		_exit(1);
+	}
+	while (!count("hung"))
+		km_pause();
+	start = km_now();
+	km_kill(pid);
+	km_note("killed in %.3f s", km_now() - start);
+	set("hang_every", "0");
+}
+
+/* The file is closed with copies under way: nobody is told, nothing is left. */
+static void closed(void)
+{
+	struct setup s = prepare();
+
+	set("delay_ms", "100");
+	for (int i = 0; i < 50; i++)
+		KM_OK(kn_inline_async(s.fd, s.cookie, 0, s.local, 3 * km_page(), false,
+				      ways[1 + i % 2], i));
+	KM_OK(munmap((void *)s.slot, 4096));
+	close(s.fd);
+	set("delay_ms", "0");
+}
+
+static void dev(void)
+{
+	struct setup s = prepare();
+	int fd = dv_open();
+	volatile struct onecopy_completion *word;
+	uint64_t cookie;
+
+	dv_need(fd, ONECOPY_FEATURE_DMA, "DMA");
+	word = dv_async(fd, 64, -1);
+	cookie = dv_create(fd, s.remote, BYTES, DV_RW);
+	for (unsigned int i = 0; i < 64; i++) {
+		km_fill(s.remote, BYTES, i);
+		KM_OK(dv_read_async(fd, cookie, 3 * i, s.local, BYTES, i, ONECOPY_COPY_DMA));
+		KM_EQ(dv_wait(word + i), 0);
+		KM_EQ(word[i].copied, BYTES - 3 * i);
+		KM_TRUE(!memcmp(s.local, s.remote + 3 * i, BYTES - 3 * i));
+	}
+	set("fail_every", "1");
+	KM_OK(dv_write_async(fd, cookie, 0, s.local, BYTES, 0, ONECOPY_COPY_DMA));
+	KM_EQ(dv_wait(word), EIO);
+	KM_EQ(word[0].state, ONECOPY_STATE_FAILED);
+	set("fail_every", "0");
+}
+
+/* Without its parameter there is no channel. */
+static void turned_off(void)
+{
+	struct setup s = prepare();
+	struct knem_cmd_info info;
+
+	KM_TRUE(km_write_text(ONECOPY "dma", "0"));
+	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
+	KM_EQ(info.features, 0);
+	KM_ERR(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), EINVAL);
+	KM_TRUE(km_write_text(ONECOPY "dma", "1"));
+	KM_EQ(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), KNEM_STATUS_SUCCESS);
+}
+
+static const struct km_case cases[] = {
+	{"right", right},
+	{"no_descriptors", no_descriptors},
+	{"aligned", aligned},
+	{"out_of_order", out_of_order},
+	{"reported_in_order", reported_in_order},
+	{"failing", failing},
+	{"silent", silent},
+	{"unstoppable", unstoppable},
+	{"killed", killed},
+	{"closed", closed},
+	{"dev", dev},
+	{"turned_off", turned_off},
+	{NULL},
+};
+
+static bool load(void)
+{
+	const char *directory = getenv("ONECOPY_MODULES");
+	char path[4096];
+	int fd;
+
+	if (!directory)
+		return false;
+	snprintf(path, sizeof(path), "%s/softdma.ko", directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && !syscall(SYS_finit_module, fd, "", 0);
+}
+
+int main(int argc, char **argv)
+{
+	bool loaded = load();
+	int status = km_main(cases, argc, argv);
+
+	if (loaded && syscall(SYS_delete_module, "softdma", O_NONBLOCK)) {
+		perror("# softdma is still in use");
+		return 1;
+	}
+	return status;
+}
