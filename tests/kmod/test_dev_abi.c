@@ -77,11 +77,8 @@ static void fill_map(union argument *a)
 	};
 }
 
-/* Once a file. */
-static void fill_setup(union argument *a)
+static void set_up(union argument *a)
 {
-	KM_OK(close(fd));
-	fd = dv_open();
 	a->setup = (struct onecopy_async_setup){
 		.size = sizeof(a->setup),
 		.nr_slots = 8,
@@ -89,14 +86,18 @@ static void fill_setup(union argument *a)
 	};
 }
 
+/* Once a file. */
+static void fill_setup(union argument *a)
+{
+	KM_OK(close(fd));
+	fd = dv_open();
+	set_up(a);
+}
+
 /* Nothing to take back: ENOENT is how a good one ends. */
 static void fill_cancel(union argument *a)
 {
-	a->setup = (struct onecopy_async_setup){
-		.size = sizeof(a->setup),
-		.nr_slots = 8,
-		.eventfd = -1,
-	};
+	set_up(a);
 	if (ioctl(fd, ONECOPY_IOC_ASYNC_SETUP, a))
 		KM_EQ(errno, EBUSY);
 	a->cancel = (struct onecopy_cancel){.size = sizeof(a->cancel), .slot = 1};
@@ -149,6 +150,13 @@ static void prepare(void)
 	region = dv_create(owner, km_pages(4 * km_page()), 4 * km_page(), DV_RW);
 }
 
+/* A valid argument, nothing behind it. */
+static void fresh(const struct request *r, union argument *a)
+{
+	memset(a, 0, sizeof(*a));
+	r->fill(a);
+}
+
 /* The request ends with this errno, 0 for success. */
 static void expect(const struct request *r, union argument *a, int err, const char *what)
 {
@@ -165,31 +173,26 @@ static void sizes(void)
 
 	prepare();
 	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
-		memset(&a, 0, sizeof(a));
-		r->fill(&a);
+		fresh(r, &a);
 		KM_EQ(a.size, r->size);
 		expect(r, &a, r->good, "valid");
 		for (uint32_t size = 0; size < r->size; size++) {
-			memset(&a, 0, sizeof(a));
-			r->fill(&a);
+			fresh(r, &a);
 			a.size = size;
 			expect(r, &a, EINVAL, "too short");
 		}
 		for (uint32_t more = 1; more < 600; more += more < 20 ? 1 : 97) {
-			memset(&a, 0, sizeof(a));
-			r->fill(&a);
+			fresh(r, &a);
 			a.size = r->size + more;
 			a.space[a.size - 1] = 1;
 			expect(r, &a, E2BIG, "too long");
-			memset(&a, 0, sizeof(a));
-			r->fill(&a);
+			fresh(r, &a);
 			a.size = r->size + more;
 			/* Behind the size is none of its business. */
 			a.space[a.size] = 1;
 			expect(r, &a, r->good, "longer, zero");
 		}
-		memset(&a, 0, sizeof(a));
-		r->fill(&a);
+		fresh(r, &a);
 		a.size = UINT32_MAX;
 		expect(r, &a, E2BIG, "absurd");
 	}
@@ -203,8 +206,7 @@ static void reserved(void)
 	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
 		for (const uint8_t *off = r->reserved; *off; off++) {
 			for (int bit = 0; bit < 32; bit += 31) {
-				memset(&a, 0, sizeof(a));
-				r->fill(&a);
+				fresh(r, &a);
 				a.word[*off / 4] = 1u << bit;
 				expect(r, &a, EINVAL, "reserved");
 			}
@@ -212,8 +214,7 @@ static void reserved(void)
 		for (int bit = 0; bit < 32; bit++) {
 			if (r->flags & 1u << bit)
 				continue;
-			memset(&a, 0, sizeof(a));
-			r->fill(&a);
+			fresh(r, &a);
 			a.word[1] |= 1u << bit;
 			expect(r, &a, EINVAL, "unknown flag");
 		}
@@ -232,8 +233,7 @@ static void inaccessible(void)
 	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
 		union argument a, *at = (void *)(edge + page - r->size);
 
-		memset(&a, 0, sizeof(a));
-		r->fill(&a);
+		fresh(r, &a);
 		memcpy(at, &a, r->size);
 		expect(r, at, r->good, "at the edge");
 		r->fill(&a);

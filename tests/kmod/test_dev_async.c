@@ -122,6 +122,26 @@ static void memlock(void)
 	KM_OK(dv_read_async(fd, src, 0, q, 32 << 10, 0, 0));
 }
 
+/* And counts against the limit of the file's opening. */
+static void user_limit(void)
+{
+	static const char pages[] = "/sys/module/onecopy/parameters/max_user_pages";
+	uint8_t *p = km_pages(64 << 10), *q = km_pages(128 << 10);
+	char was[32];
+	uint64_t src;
+	int fd;
+
+	if (!km_read_text(pages, was, sizeof(was)) || !km_write_text(pages, "32"))
+		km_skip("module parameters are not to be set");
+	fd = dv_open();
+	KM_TRUE(km_write_text(pages, was));
+	src = dv_create(fd, p, 64 << 10, DV_RO);
+	dv_async(fd, 16, -1);
+	KM_ERR(dv_read_async(fd, src, 0, q, 128 << 10, 0, 0), EDQUOT);
+	KM_OK(dv_read_async(fd, src, 0, q, 64 << 10, 0, 0));
+	KM_ERR(dv_read_async(fd, src, 0, (void *)(UINTPTR_MAX - 8), 64, 1, 0), EOVERFLOW);
+}
+
 static int copy_between(int fd, uint64_t source, uint64_t destination, uint32_t slot)
 {
 	struct onecopy_copy c = {
@@ -255,6 +275,7 @@ int main(int argc, char **argv)
 		{.name = "copies", .run = copies},
 		{.name = "copy_errors", .run = copy_errors},
 		{.name = "memlock", .run = memlock},
+		{.name = "user_limit", .run = user_limit},
 		{.name = "busy_and_cancel", .run = busy_and_cancel},
 		{.name = "events", .run = events},
 		{.name = "event_without_eventfd", .run = event_without_eventfd},

@@ -112,7 +112,7 @@ static void becomes_stale(void)
 		uint8_t *p = km_pages(8 * page), *q = km_pages(page);
 		struct tracked t = track(fd, p, 8 * page), other = track(fd, q, page);
 		struct onecopy_region_info info;
-		struct onecopy_map m;
+		struct onecopy_map m, asked;
 		uint64_t copy = dv_create(fd, q, page, DV_RW);
 
 		KM_EQ(word[t.slot], t.good);
@@ -120,7 +120,8 @@ static void becomes_stale(void)
 		t.map = dv_map(peer, t.cookie, 0, 8 * page, ONECOPY_MAP_READ);
 		KM_TRUE(t.map != MAP_FAILED);
 		KM_EQ(km_touch(t.map, false), 0);
-		/* Writing, reading, protecting: not another memory. */
+		KM_OK(dv_map_try(peer, t.cookie, 0, page, ONECOPY_MAP_READ, &asked));
+		/* Writing is not another memory. */
 		memset(p, 1, 8 * page);
 		KM_EQ(word[t.slot], t.good);
 		change[i](p);
@@ -129,6 +130,8 @@ static void becomes_stale(void)
 		KM_ERR(dv_copy(peer, t.cookie, 0, copy, 0, 8), ESTALE);
 		KM_ERR(dv_map_try(peer, t.cookie, 0, page, ONECOPY_MAP_READ, &m), ESTALE);
 		KM_ERR(dv_region_info(peer, t.cookie, &info), ESTALE);
+		KM_ERR((intptr_t)mmap(NULL, page, PROT_READ, MAP_SHARED, peer, asked.map_offset),
+		       ESTALE);
 		for (int wait = 0; wait < 5000 && !km_touch(t.map + 4 * page, false); wait++)
 			km_pause();
 		KM_EQ(km_touch(t.map + 4 * page, false), SIGBUS);

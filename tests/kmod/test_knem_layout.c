@@ -138,6 +138,9 @@ U64(knem_cmd_sync_recv_param, send_cookie, 16);
 U32(knem_cmd_sync_recv_param, flags, 24);
 U32(knem_cmd_sync_recv_param, pad, 28);
 
+NUMBER(KNEM_CMD_INDEX(KNEM_CMD_COPY), 0x32);
+SIZE(knem_flags, 4);
+SIZE(knem_bind_flags, 4);
 SIZE(knem_cookie_t, 8);
 SIZE(knem_status_t, 1);
 NUMBER(KNEM_STATUS_PENDING, 0);

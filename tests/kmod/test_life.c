@@ -16,7 +16,7 @@
 struct board {
 	volatile uint64_t cookie;
 	volatile knem_cookie_t knem;
-	volatile uint32_t copies, maps, busses, stop;
+	volatile uint32_t copies, maps, revoked, stop;
 };
 
 static struct board *board_create(void)
@@ -83,7 +83,7 @@ static void peer_maps(struct board *b)
 			int sig = km_touch(m + i, true);
 
 			KM_TRUE(sig == 0 || sig == SIGBUS);
-			b->busses += sig == SIGBUS;
+			b->revoked += sig == SIGBUS;
 		}
 		KM_OK(munmap(m, BYTES));
 		b->maps++;
@@ -118,7 +118,7 @@ static void owner_killed(void)
 	for (int i = 0; i < 2; i++)
 		km_join(peers[i]);
 	km_note("%lu owners killed, %u copies, %u mappings, %u revoked touches", rounds, b->copies,
-		b->maps, b->busses);
+		b->maps, b->revoked);
 	KM_TRUE(b->copies > 0 && b->maps > 0);
 }
 

@@ -182,40 +182,64 @@ static void truncated(void)
 		KM_EQ(p[i], 0);
 }
 
-/* A swap device of our own, on a loop device. */
-static void swapped_out(void)
+/* A swap device of our own, on a loop device; its name in @device. */
+static bool swap_on(char *device, size_t size)
 {
-	static const char on[] =
-		"set -e; f=/dev/shm/kmod-swap; dd if=/dev/zero of=$f bs=1M count=64 "
-		"2>/dev/null; d=$(losetup -f --show $f); rm $f; mkswap $d >/dev/null; "
-		"swapon $d";
-	uint8_t *p = km_pages(BYTES);
+	FILE *f = popen("f=/dev/shm/kmod-swap; dd if=/dev/zero of=$f bs=1M count=64 2>/dev/null && "
+			"d=$(losetup -f --show $f 2>/dev/null) && mkswap $d >/dev/null && "
+			"swapon $d && echo $d; rm -f $f",
+			"r");
+	bool on;
+
+	KM_TRUE(f != NULL);
+	on = fgets(device, size, f) != NULL;
+	pclose(f);
+	device[strcspn(device, "\n")] = 0;
+	return on;
+}
+
+static void out_and_in(void)
+{
+	uint8_t *p = km_pages(BYTES), *copy = km_pages(BYTES);
 	char status[8192], *at;
 	int fd = dv_open();
+	uint64_t cookie;
 
-	if (system(on))
-		km_skip("no swap to be had here");
 	km_fill(p, BYTES, 1);
 	KM_OK(madvise(p, BYTES, MADV_PAGEOUT));
 	KM_TRUE(km_read_text("/proc/self/status", status, sizeof(status)));
 	at = strstr(status, "VmSwap:");
-	if (!at || !strtoul(at + 7, NULL, 10))
-		km_skip("the kernel did not swap it out");
-	{
-		uint64_t cookie = dv_create(fd, p, BYTES, DV_RW);
-		uint8_t *copy = km_pages(BYTES);
+	KM_TRUE(at && strtoul(at + 7, NULL, 10));
+	cookie = dv_create(fd, p, BYTES, DV_RW);
+	KM_EQ(dv_read(fd, cookie, 0, copy, BYTES), BYTES);
+	KM_EQ(km_differ(copy, BYTES, 1), BYTES);
+	/* Pinned now: it stays. */
+	madvise(p, BYTES, MADV_PAGEOUT);
+	agree(fd, cookie, p, BYTES, 2);
+	/* The other side of a copy, out. */
+	km_fill(copy, BYTES, 5);
+	KM_OK(madvise(copy, BYTES, MADV_PAGEOUT));
+	KM_EQ(dv_write(fd, cookie, 0, copy, BYTES), BYTES);
+	KM_EQ(km_differ(p, BYTES, 5), BYTES);
+}
 
-		KM_EQ(dv_read(fd, cookie, 0, copy, BYTES), BYTES);
-		KM_EQ(km_differ(copy, BYTES, 1), BYTES);
-		/* Pinned now: it stays. */
-		madvise(p, BYTES, MADV_PAGEOUT);
-		agree(fd, cookie, p, BYTES, 2);
-		/* The other side of a copy, out. */
-		km_fill(copy, BYTES, 5);
-		KM_OK(madvise(copy, BYTES, MADV_PAGEOUT));
-		KM_EQ(dv_write(fd, cookie, 0, copy, BYTES), BYTES);
-		KM_EQ(km_differ(p, BYTES, 5), BYTES);
+static void swapped_out(void)
+{
+	char device[64] = "", off[160];
+	int status;
+	pid_t pid;
+
+	if (!swap_on(device, sizeof(device)))
+		km_skip("no swap to be had here");
+	pid = km_fork();
+	if (pid == 0) {
+		out_and_in();
+		_exit(0);
 	}
+	KM_EQ(waitpid(pid, &status, 0), pid);
+	snprintf(off, sizeof(off), "swapoff %s && losetup -d %s", device, device);
+	KM_EQ(system(off), 0);
+	KM_EQ(status, 0);
 }
 
 /* Beyond the limit of its memory cgroup: an errno or the cgroup's killer; nothing stays pinned. */

@@ -142,28 +142,21 @@ static void anonymous_read_only(void)
 	check(m);
 }
 
-static void stack(void)
+/* A program's own: stack, data, heap. */
+static void program(void)
 {
-	uint8_t here[BYTES];
+	uint8_t on_stack[BYTES];
 
-	check((struct memory){.p = here, .bytes = BYTES});
-}
-
-static void program_data(void)
-{
+	check((struct memory){.p = on_stack, .bytes = BYTES});
 	check((struct memory){.p = in_data, .bytes = BYTES});
 	check((struct memory){.p = in_bss, .bytes = BYTES});
+	check((struct memory){.p = calloc(1, BYTES), .bytes = BYTES});
 }
 
 static void program_constants(void)
 {
 	check((struct memory){
 		.p = (uint8_t *)in_rodata, .bytes = BYTES, .read_only = true, .no_write = EFAULT});
-}
-
-static void heap(void)
-{
-	check((struct memory){.p = calloc(1, BYTES), .bytes = BYTES});
 }
 
 static void memfd_shared(void)
@@ -296,10 +289,8 @@ int main(int argc, char **argv)
 		{.name = "anonymous", .run = anonymous},
 		{.name = "anonymous_shared", .run = anonymous_shared},
 		{.name = "anonymous_read_only", .run = anonymous_read_only},
-		{.name = "stack", .run = stack},
-		{.name = "program_data", .run = program_data},
+		{.name = "program", .run = program},
 		{.name = "program_constants", .run = program_constants},
-		{.name = "heap", .run = heap},
 		{.name = "memfd_shared", .run = memfd_shared},
 		{.name = "memfd_private", .run = memfd_private},
 		{.name = "memfd_sealed", .run = memfd_sealed},

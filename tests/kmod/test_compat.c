@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * /dev/knem for 32-bit callers: the ioctl enters through the kernel's 32-bit
+ * Both devices for 32-bit callers: the ioctl enters through the kernel's 32-bit
  * system call table (int 0x80), with every address below 4 GiB.
  */
+#include "dev.h"
 #include "knem.h"
 
 #include <sys/wait.h>
@@ -65,6 +66,12 @@ struct shared {
 	struct knem_cmd_create_region create;
 	struct knem_cmd_inline_copy copy;
 	struct knem_cmd_param_iovec iov, local;
+	struct onecopy_info about;
+	struct onecopy_segment seg, to_seg;
+	struct onecopy_region_create region;
+	struct onecopy_region_destroy destroy;
+	struct onecopy_copy move;
+	struct onecopy_map map;
 	knem_cookie_t cookie;
 	uint8_t from[5000], to[5000];
 };
@@ -80,7 +87,7 @@ static struct shared *low(void)
 	return p;
 }
 
-static void calls(void)
+static void knem(void)
 {
 	struct shared *s;
 	int fd;
@@ -111,10 +118,61 @@ static void calls(void)
 	KM_ERR(ioctl32(fd, _IO(KNEM_CMD_MAGIC, 0x77), s), ENOSYS);
 }
 
+static void onecopy(void)
+{
+	struct shared *s;
+	uint8_t *m;
+	int fd;
+
+	require32();
+	fd = dv_open();
+	s = low();
+	s->about.size = sizeof(s->about);
+	KM_OK(ioctl32(fd, ONECOPY_IOC_INFO, &s->about));
+	KM_EQ(s->about.abi, ONECOPY_ABI);
+	km_fill(s->from, sizeof(s->from), 1);
+	s->seg = dv_seg(s->from, sizeof(s->from));
+	s->region = (struct onecopy_region_create){
+		.size = sizeof(s->region),
+		.flags = DV_RO | ONECOPY_REGION_WHOLE_PAGES,
+		.segments = (uintptr_t)&s->seg,
+		.nr_segments = 1,
+	};
+	KM_OK(ioctl32(fd, ONECOPY_IOC_REGION_CREATE, &s->region));
+	s->to_seg = dv_seg(s->to, sizeof(s->to));
+	s->move = (struct onecopy_copy){
+		.size = sizeof(s->move),
+		.source = s->region.cookie,
+		.local = (uintptr_t)&s->to_seg,
+		.nr_local = 1,
+		.length = UINT64_MAX,
+	};
+	KM_OK(ioctl32(fd, ONECOPY_IOC_COPY, &s->move));
+	KM_EQ(s->move.copied, sizeof(s->to));
+	KM_EQ(km_differ(s->to, sizeof(s->to), 1), sizeof(s->to));
+	s->map = (struct onecopy_map){
+		.size = sizeof(s->map),
+		.flags = ONECOPY_MAP_READ,
+		.cookie = s->region.cookie,
+		.length = sizeof(s->from),
+	};
+	KM_OK(ioctl32(fd, ONECOPY_IOC_MAP, &s->map));
+	/* mmap2() counts pages: all of the offset must fit. */
+	KM_TRUE(s->map.map_offset / 4096 <= UINT32_MAX);
+	m = mmap(NULL, s->map.map_length, PROT_READ, MAP_SHARED, fd, s->map.map_offset);
+	KM_TRUE(m != MAP_FAILED);
+	KM_EQ(km_differ(m + s->map.skip, sizeof(s->from), 1), sizeof(s->from));
+	s->destroy = (struct onecopy_region_destroy){sizeof(s->destroy), 0, s->region.cookie};
+	KM_OK(ioctl32(fd, ONECOPY_IOC_REGION_DESTROY, &s->destroy));
+	KM_ERR(ioctl32(fd, ONECOPY_IOC_COPY, &s->move), ENOENT);
+	KM_ERR(ioctl32(fd, _IO(ONECOPY_IOC_MAGIC, 0x77), s), ENOTTY);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
-		{.name = "calls", .run = calls},
+		{.name = "knem", .run = knem},
+		{.name = "onecopy", .run = onecopy},
 		{0},
 	};
 
