@@ -3,152 +3,14 @@
  * /dev/onecopy: the form of requests. One table; every request too short, too
  * long, with each reserved member and each unknown flag set.
  */
-#include "dev.h"
+#include "request.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 
-union argument {
-	uint32_t size;
-	uint32_t word[16];
-	struct onecopy_info info;
-	struct onecopy_region_create create;
-	struct onecopy_region_destroy destroy;
-	struct onecopy_region_info region;
-	struct onecopy_copy copy;
-	struct onecopy_map map;
-	struct onecopy_async_setup setup;
-	struct onecopy_cancel cancel;
-	uint8_t space[8192];
-};
-
-/* What valid requests are about. */
-static int fd;
-static uint64_t region;
-static uint8_t *memory;
-static struct onecopy_segment segment;
-
-static void fill_info(union argument *a)
-{
-	a->size = sizeof(a->info);
-}
-
-static void fill_create(union argument *a)
-{
-	a->create = (struct onecopy_region_create){
-		.size = sizeof(a->create),
-		.flags = DV_RW,
-		.segments = (uintptr_t)&segment,
-		.nr_segments = 1,
-	};
-}
-
-static void fill_destroy(union argument *a)
-{
-	a->destroy = (struct onecopy_region_destroy){
-		.size = sizeof(a->destroy),
-		.cookie = dv_create(fd, memory, 8, DV_RW),
-	};
-}
-
-static void fill_region(union argument *a)
-{
-	a->region = (struct onecopy_region_info){.size = sizeof(a->region), .cookie = region};
-}
-
-static void fill_copy(union argument *a)
-{
-	a->copy = (struct onecopy_copy){
-		.size = sizeof(a->copy),
-		.source = region,
-		.local = (uintptr_t)&segment,
-		.nr_local = 1,
-		.length = 10,
-	};
-}
-
-static void fill_map(union argument *a)
-{
-	a->map = (struct onecopy_map){
-		.size = sizeof(a->map),
-		.flags = ONECOPY_MAP_READ,
-		.cookie = region,
-		.length = km_page(),
-	};
-}
-
-static void set_up(union argument *a)
-{
-	a->setup = (struct onecopy_async_setup){
-		.size = sizeof(a->setup),
-		.nr_slots = 8,
-		.eventfd = -1,
-	};
-}
-
-/* Once a file. */
-static void fill_setup(union argument *a)
-{
-	KM_OK(close(fd));
-	fd = dv_open();
-	set_up(a);
-}
-
-/* Nothing to take back: ENOENT is how a good one ends. */
-static void fill_cancel(union argument *a)
-{
-	set_up(a);
-	if (ioctl(fd, ONECOPY_IOC_ASYNC_SETUP, a))
-		KM_EQ(errno, EBUSY);
-	a->cancel = (struct onecopy_cancel){.size = sizeof(a->cancel), .slot = 1};
-}
-
-static const struct request {
-	const char *name;
-	unsigned long command;
-	uint32_t size;
-	void (*fill)(union argument *a);
-	int good;	     /* errno of a valid one */
-	uint32_t flags;	     /* known ones */
-	uint8_t reserved[4]; /* offsets of __u32; 0 ends */
-} requests[] = {
-	{"INFO", ONECOPY_IOC_INFO, 56, fill_info, 0, 0, {offsetof(struct onecopy_info, reserved)}},
-	{"REGION_CREATE",
-	 ONECOPY_IOC_REGION_CREATE,
-	 48,
-	 fill_create,
-	 0,
-	 0x7f,
-	 {offsetof(struct onecopy_region_create, reserved),
-	  offsetof(struct onecopy_region_create, reserved2)}},
-	{"REGION_DESTROY", ONECOPY_IOC_REGION_DESTROY, 16, fill_destroy, 0, 0, {0}},
-	{"REGION_INFO", ONECOPY_IOC_REGION_INFO, 48, fill_region, 0, 0, {0}},
-	{"COPY", ONECOPY_IOC_COPY, 72, fill_copy, 0, 0x7, {0}},
-	{"MAP", ONECOPY_IOC_MAP, 72, fill_map, 0, 0x3, {0}},
-	{"ASYNC_SETUP", ONECOPY_IOC_ASYNC_SETUP, 16, fill_setup, 0, 0, {0}},
-	{"CANCEL",
-	 ONECOPY_IOC_CANCEL,
-	 16,
-	 fill_cancel,
-	 ENOENT,
-	 0,
-	 {offsetof(struct onecopy_cancel, reserved)}},
-};
-#define REQUESTS (sizeof(requests) / sizeof(*requests))
-
 /* Those of the others are in the table. */
 _Static_assert(sizeof(struct onecopy_segment) == 16, "onecopy_segment");
 _Static_assert(sizeof(struct onecopy_completion) == 16, "onecopy_completion");
-
-static void prepare(void)
-{
-	int owner = dv_open();
-
-	fd = dv_open();
-	memory = km_pages(4 * km_page());
-	segment = dv_seg(memory, 64);
-	region = dv_create(owner, km_pages(4 * km_page()), 4 * km_page(), DV_RW);
-}
 
 /* A valid argument, nothing behind it. */
 static void fresh(const struct request *r, union argument *a)
@@ -160,7 +22,7 @@ static void fresh(const struct request *r, union argument *a)
 /* The request ends with this errno, 0 for success. */
 static void expect(const struct request *r, union argument *a, int err, const char *what)
 {
-	int got = ioctl(fd, r->command, a) == -1 ? errno : 0;
+	int got = ioctl(request_fd, r->command, a) == -1 ? errno : 0;
 
 	if (got != err)
 		km_fail(__FILE__, __LINE__, "%s %s: %s, not %s", r->name, what, strerror(got),
@@ -171,8 +33,8 @@ static void sizes(void)
 {
 	union argument a;
 
-	prepare();
-	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
+	requests_init();
+	for (const struct request *r = requests; r->name; r++) {
 		fresh(r, &a);
 		KM_EQ(a.size, r->size);
 		expect(r, &a, r->good, "valid");
@@ -202,8 +64,8 @@ static void reserved(void)
 {
 	union argument a;
 
-	prepare();
-	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
+	requests_init();
+	for (const struct request *r = requests; r->name; r++) {
 		for (const uint8_t *off = r->reserved; *off; off++) {
 			for (int bit = 0; bit < 32; bit += 31) {
 				fresh(r, &a);
@@ -227,10 +89,10 @@ static void inaccessible(void)
 	const size_t page = km_page();
 	uint8_t *edge;
 
-	prepare();
+	requests_init();
 	edge = km_pages(2 * page);
 	KM_OK(munmap(edge + page, page));
-	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
+	for (const struct request *r = requests; r->name; r++) {
 		union argument a, *at = (void *)(edge + page - r->size);
 
 		fresh(r, &a);
@@ -243,12 +105,11 @@ static void inaccessible(void)
 		expect(r, NULL, EFAULT, "null");
 		expect(r, (void *)(uintptr_t)0xffffffff81000000, EFAULT, "kernel address");
 	}
-	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
-		bool answers =
-			r->fill != fill_destroy && r->fill != fill_setup && r->fill != fill_cancel;
+	for (const struct request *r = requests; r->name; r++) {
 		long long live = km_counter("live_regions");
 
-		if (!answers)
+		/* The others answer nothing. */
+		if (r->size == 16)
 			continue;
 		KM_OK(mprotect(edge, page, PROT_READ | PROT_WRITE));
 		r->fill((void *)edge);
@@ -264,18 +125,18 @@ static void commands(void)
 	static const uint8_t known[] = {0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47};
 	union argument a;
 
-	prepare();
+	requests_init();
 	memset(&a, 0, sizeof(a));
 	for (int nr = 0; nr < 256; nr++) {
 		if (memchr(known, nr, sizeof(known)))
 			continue;
 		a.size = 64;
-		KM_ERR(ioctl(fd, _IO(ONECOPY_IOC_MAGIC, nr), &a), ENOTTY);
+		KM_ERR(ioctl(request_fd, _IO(ONECOPY_IOC_MAGIC, nr), &a), ENOTTY);
 	}
-	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
+	for (const struct request *r = requests; r->name; r++) {
 		r->fill(&a);
-		KM_ERR(ioctl(fd, r->command | _IOW(0, 0, uint32_t), &a), ENOTTY);
-		KM_ERR(ioctl(fd, r->command ^ 0x100, &a), ENOTTY);
+		KM_ERR(ioctl(request_fd, r->command | _IOW(0, 0, uint32_t), &a), ENOTTY);
+		KM_ERR(ioctl(request_fd, r->command ^ 0x100, &a), ENOTTY);
 	}
 }
 
@@ -284,16 +145,16 @@ static void modes(void)
 	static const int wrong[] = {O_RDONLY, O_WRONLY};
 	union argument a;
 
-	prepare();
-	for (const struct request *r = requests; r < requests + REQUESTS; r++) {
+	requests_init();
+	for (const struct request *r = requests; r->name; r++) {
 		for (int i = 0; i < 2; i++) {
 			int keep, other;
 
 			r->fill(&a);
-			keep = fd;
-			other = fd = dv_open_as(wrong[i]);
+			keep = request_fd;
+			other = request_fd = dv_open_as(wrong[i]);
 			expect(r, &a, EBADF, "not for reading and writing");
-			fd = keep;
+			request_fd = keep;
 			close(other);
 		}
 	}

@@ -59,24 +59,6 @@ static int disk_file(const char *dir)
 	return fd;
 }
 
-/* The largest mapping of that name in our address space. */
-static struct memory named(const char *name)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	struct memory m = {.read_only = true};
-	unsigned long from, to;
-	char line[512];
-
-	KM_TRUE(maps != NULL);
-	while (fgets(line, sizeof(line), maps))
-		if (strstr(line, name) && sscanf(line, "%lx-%lx", &from, &to) == 2)
-			m.p = (void *)from, m.bytes = to - from;
-	fclose(maps);
-	if (!m.p)
-		km_skip("no %s here", name);
-	return m;
-}
-
 /* What its owner sees in p[0, bytes), through regions. */
 static void same_memory(int fd, uint64_t cookie, const struct memory *m, uint8_t *copy)
 {
@@ -121,6 +103,14 @@ static void check(struct memory m)
 	KM_EQ(km_differ(m.p, m.bytes, 2), m.bytes);
 	km_fill(m.p, m.bytes, 3);
 	same_memory(fd, cookie, &m, copy);
+}
+
+/* Memory no region may be made of. */
+static void refused(struct memory m)
+{
+	m.no_read = EFAULT;
+	m.no_write = EFAULT;
+	check(m);
 }
 
 static void anonymous(void)
@@ -192,9 +182,7 @@ static void memfd_secret_pages(void)
 		km_skip("no secret memory here: %s", strerror(errno));
 	KM_OK(ftruncate(fd, BYTES));
 	m = mapped(PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-	m.no_read = EFAULT;
-	m.no_write = EFAULT;
-	check(m);
+	refused(m);
 #else
 	km_skip("not known to this C library");
 #endif
@@ -228,9 +216,7 @@ static void file_past_end(void)
 	struct memory m = mapped(PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 
 	KM_OK(ftruncate(fd, BYTES / 2));
-	m.no_read = EFAULT;
-	m.no_write = EFAULT;
-	check(m);
+	refused(m);
 }
 
 static void hugetlb(void)
@@ -262,11 +248,18 @@ static void device_mapping(void)
 
 static void vvar(void)
 {
-	struct memory m = named("[vvar]");
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long from, to = 0;
+	char line[512];
 
-	m.no_read = EFAULT;
-	m.no_write = EFAULT;
-	check(m);
+	KM_TRUE(maps != NULL);
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "[vvar]") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+			break;
+	fclose(maps);
+	if (!to)
+		km_skip("no [vvar] here");
+	refused((struct memory){.p = (void *)from, .bytes = to - from});
 }
 
 static void physical_memory(void)
@@ -278,9 +271,7 @@ static void physical_memory(void)
 		km_skip("no /dev/mem here");
 	m = mapped(PROT_READ, MAP_SHARED, fd);
 	m.bytes = 4096;
-	m.no_read = EFAULT;
-	m.no_write = EFAULT;
-	check(m);
+	refused(m);
 }
 
 int main(int argc, char **argv)
