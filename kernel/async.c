@@ -383,7 +383,8 @@ static int ock_async_start(struct ock_async *async, const struct ock_async_confi
 
 int ock_async_create(const struct ock_async_config *config, struct ock_async **result)
 {
-	unsigned int threads = config->ordered ? 1 : min(num_online_cpus(), OCK_ASYNC_THREADS);
+	unsigned int threads =
+		config->ordered ? 1 : min_t(unsigned int, num_online_cpus(), OCK_ASYNC_THREADS);
 	struct ock_async *async;
 	int err;
 
