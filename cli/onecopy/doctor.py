@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from onecopy import __version__, install, machine, mpi, pair, probes, run
+from onecopy import __version__, install, machine, module, mpi, pair, probes, run
 from onecopy.stats import size
 
 #: The kernel's numbers of the first namespaces (include/linux/proc_ns.h).
@@ -197,6 +197,12 @@ def heap_limits() -> tuple[str, str]:
     return "", ""
 
 
+def explain_map(kernel: module.Module) -> Mechanism:
+    if kernel.why or kernel.maps:
+        return Mechanism("map", not kernel.why, kernel.why, kernel.fix)
+    return Mechanism("map", False, "the module cannot map memory on this kernel")
+
+
 def probe() -> list[Mechanism]:
     shared = shared_failure(list(pair.run(probes.shared_memory)))
     heap = heap_limits()
@@ -205,8 +211,11 @@ def probe() -> list[Mechanism]:
         heap = (allocator["what"], "install it (Debian 12: apt install libmimalloc2.0)")
     if not any(heap):
         heap = shared
+    kernel = module.examine(container())
     return [
         Mechanism("heap", not any(heap), *heap),
+        explain_map(kernel),
+        Mechanism("kcopy", not kernel.why, kernel.why, kernel.fix),
         explain_cma(list(pair.run(probes.cma))),
         Mechanism("staged", not any(shared), *shared),
     ]
@@ -287,6 +296,10 @@ def host_facts() -> list[Fact]:
         facts.append(Fact("/dev/shm", size(shm.f_blocks * shm.f_frsize), "onecopy does not use it; your MPI may"))
     except OSError:
         facts.append(Fact("/dev/shm", "none", "onecopy does not use it; your MPI may"))
+    facts.append(Fact("RLIMIT_MEMLOCK", module.memlock(), "what map and kcopy may pin (ulimit -l)"))
+    kernel = module.examine(container())
+    if not kernel.why and not kernel.tracks:
+        facts.append(Fact("MMU notifiers", "none", "the module cannot tell stale memory: it serves one call at a time"))
     facts += [Fact(name, value, "set in the environment") for name, value in wishes().items()]
     facts.append(Fact("processors", f"{machine.usable_cpus()} usable"))
     return facts
@@ -300,7 +313,7 @@ def examine() -> dict[str, Any]:
     host_mpi = find_mpi()
     best = next((m.name for m in found if m.usable and m.name != "staged"), None)
     if best is None:
-        verdict = "onecopy cannot speed anything up here: neither heap nor cma is usable"
+        verdict = "onecopy cannot speed anything up here: no mechanism but staged is usable"
     elif "preload" not in host_mpi:
         verdict = f"{best} is usable, but MPI programs are not helped: {host_mpi.get('why', 'no preload library')}"
     else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onecopy import doctor, pair
+from onecopy import doctor, module, pair
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -29,7 +29,7 @@ def examine(onecopy: Command, *before: str, env: dict[str, str] | None = None) -
     assert {"version", "helps", "verdict", "library", "mechanisms", "mpi", "host"} == set(report)
     assert (done.returncode == 0) == report["helps"]
     found = {m["name"]: m for m in report["mechanisms"]}
-    assert list(found) == ["heap", "cma", "staged"]
+    assert list(found) == ["heap", "map", "kcopy", "cma", "staged"]
     for mechanism in found.values():
         assert mechanism["usable"] == (mechanism["why"] == "")
     return found
@@ -96,6 +96,27 @@ def test_causes(monkeypatch: pytest.MonkeyPatch, scope: int, result: dict[str, A
     assert not mechanism.usable
     assert said in mechanism.why
     assert mechanism.fix
+
+
+@pytest.mark.parametrize(("container", "said"), [("", "onecopy-dkms"), ("docker", "on the host")])
+def test_module_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, container: str, said: str) -> None:
+    monkeypatch.setattr(module, "DEVICE", tmp_path / "onecopy")
+    monkeypatch.setattr(module, "installed", lambda: False)
+    found = module.examine(container)
+    assert "not loaded" in found.why or "not here" in found.why
+    assert said in found.fix or "not here" in found.why
+    mechanism = doctor.explain_map(found)
+    assert (mechanism.usable, mechanism.fix) == (False, found.fix)
+
+
+def test_module_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The device is there, its group is not ours; then something else that has its name."""
+    device = tmp_path / "onecopy"
+    device.touch(mode=0o660)
+    monkeypatch.setattr(module, "DEVICE", device)
+    assert "may not be opened" in module.refused().why
+    assert "udev" in module.refused().fix or "usermod" in module.refused().fix
+    assert "does not answer" in module.examine("").why
 
 
 def test_pair_reports_how_a_side_ended() -> None:
