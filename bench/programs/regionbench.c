@@ -268,8 +268,8 @@ int main(int argc, char **argv)
 	int fds[2];
 
 	if (argc < 6) {
-		fprintf(stderr,
-			"usage: regionbench heap|map|kcopy|cma|staged get|put SECONDS CACHE SIZE...\n");
+		fprintf(stderr, "usage: regionbench heap|map|kcopy|cma|staged get|put SECONDS "
+				"CACHE SIZE...\n");
 		return 2;
 	}
 	side.heap = !strcmp(argv[1], "heap");

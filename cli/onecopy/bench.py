@@ -408,7 +408,7 @@ def main(args: argparse.Namespace) -> int:
     ]
     if "region" in args.what:
         for number in range(settings.rounds):
-            tasks += region_tasks(bench, number, alone or REGION_SIZES, args.mech or run.MECHANISMS)
+            tasks += region_tasks(bench, number, alone or REGION_SIZES, args.mech or run.mechanisms_here())
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     interrupted = False
     try:

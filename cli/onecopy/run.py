@@ -44,6 +44,11 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:at]), list(words[at:])
 
 
+def mechanisms_here() -> list[str]:
+    """Without the kernel module there is nothing to say about its mechanisms."""
+    return [name for name in MECHANISMS if name not in ("map", "kcopy") or Path("/dev/onecopy").exists()]
+
+
 def mechanism_list(text: str) -> str:
     names = [name for name in re.split(r"[, ]+", text) if name]
     if unknown := [name for name in names if name not in MECHANISMS]:

@@ -111,7 +111,7 @@ int oc_region_destroy(oc_node *node, oc_cookie cookie);
  * returns. -EINVAL unknown cookie, -EACCES protection, -EPIPE the owner is
  * gone, -EFAULT a local segment or the owner's memory is not mapped, -EOPNOTSUPP
  * every mechanism that reaches the region is forbidden. After an error any part
- * of the destination may have been written. Where the heap mechanism serves, a
+ * of the destination may have been written. Where heap or map serves, a
  * local segment that is not mapped faults, as memcpy() would.
  */
 ssize_t oc_get(oc_node *node, oc_cookie src, uint64_t offset, const struct iovec *local,
