@@ -162,8 +162,10 @@ static int ock_async_thread(void *data)
 	struct ock_async *async = start->async;
 	struct ock_job *job;
 
-	/* By itself: since 6.14 a thread's beginning undoes what its creator said. An
-	 * impossible mask leaves it free to run anywhere. */
+	/*
+	 * By itself: since 6.14 a thread's beginning undoes what its creator said.
+	 * An impossible mask leaves it free to run anywhere.
+	 */
 	set_cpus_allowed_ptr(current, start->cpus);
 	complete(&start->begun);
 	for (;;) {

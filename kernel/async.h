@@ -49,8 +49,10 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **a
  */
 void ock_async_close(struct ock_async *async);
 
-/* The words, from the VMA's start on; -EINVAL longer than they are (rounded to
- * pages) or not shared. */
+/*
+ * The words, from the VMA's start on; -EINVAL longer than they are (rounded to
+ * pages) or not shared.
+ */
 int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
 
 /*
@@ -81,9 +83,11 @@ int ock_async_cancel(struct ock_async *async, u32 slot);
 
 __poll_t ock_async_poll(struct ock_async *async, struct file *file, poll_table *wait);
 
-/* read() of /dev/onecopy: see ONECOPY_IOC_ASYNC_SETUP. read() of /dev/knem gives slots in
+/*
+ * read() of /dev/onecopy: see ONECOPY_IOC_ASYNC_SETUP. read() of /dev/knem gives slots in
  * the order of their events and, unless @nonblock, waits until @size is filled: bytes,
- * -EAGAIN, -EINTR, -EFAULT, -EINVAL. */
+ * -EAGAIN, -EINTR, -EFAULT, -EINVAL.
+ */
 ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 

@@ -24,8 +24,10 @@ struct ock_channel;
 void ock_dma_hold(void);
 void ock_dma_unhold(void);
 
-/* Whether ock_dma_channel() would find one. Whoever holds nothing gets a true
- * answer too. May sleep. */
+/*
+ * Whether ock_dma_channel() would find one. Whoever holds nothing gets a true
+ * answer too. May sleep.
+ */
 bool ock_dma_available(void);
 
 /* A channel near the current CPU, good while the caller holds; NULL: none. May sleep. */

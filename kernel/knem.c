@@ -424,6 +424,7 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		ock_async_close(async);
 		goto out;
 	}
+	/* Pairs with the acquire in ock_knem_async(). */
 	smp_store_release(&knem->async, async);
 out:
 	mutex_unlock(&knem->lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "knem_stats.h"
 
+#include <linux/cpumask.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -65,10 +66,30 @@ void ock_knem_count_refusal(int err)
 	}
 }
 
+static u64 ock_knem_sum(enum ock_knem_counter counter)
+{
+	u64 sum = 0;
+	int cpu = -1;
+
+	while ((cpu = cpumask_next(cpu, cpu_possible_mask)) < nr_cpu_ids)
+		sum += per_cpu(ock_knem_counters, cpu).value[counter];
+	return sum;
+}
+
+static size_t ock_knem_print_each(char *text, size_t size, enum ock_knem_counter counter)
+{
+	size_t n = 0;
+	int cpu = -1;
+
+	while ((cpu = cpumask_next(cpu, cpu_possible_mask)) < nr_cpu_ids)
+		n += scnprintf(text + n, size - n, "  %3d: %llu\n", cpu,
+			       per_cpu(ock_knem_counters, cpu).value[counter]);
+	return n;
+}
+
 static size_t ock_knem_stats_print(char *text, size_t size, u32 forced, u32 ignored)
 {
 	size_t n;
-	int cpu;
 
 	n = scnprintf(text, size, "knem 1.1 (onecopy)\n Driver ABI=0x%x\n", KNEM_ABI_VERSION);
 	n += scnprintf(text + n, size - n, " Flags: forcing 0x%x, ignoring 0x%x\n", forced,
@@ -78,20 +99,10 @@ static size_t ock_knem_stats_print(char *text, size_t size, u32 forced, u32 igno
 		       : ock_dma_available() ? "Available"
 					     : "NoChannelAvailable");
 	for (size_t i = 0; i < OCK_KNEM_COUNTERS; i++) {
-		u64 sum = 0;
-
-		for_each_possible_cpu(cpu)
-		{
-			sum += per_cpu(ock_knem_counters, cpu).value[i];
-		}
-		n += scnprintf(text + n, size - n, " %-28s: %llu\n", ock_knem_names[i], sum);
-		if (!READ_ONCE(statsverbose))
-			continue;
-		for_each_possible_cpu(cpu)
-		{
-			n += scnprintf(text + n, size - n, "  %3d: %llu\n", cpu,
-				       per_cpu(ock_knem_counters, cpu).value[i]);
-		}
+		n += scnprintf(text + n, size - n, " %-28s: %llu\n", ock_knem_names[i],
+			       ock_knem_sum(i));
+		if (READ_ONCE(statsverbose))
+			n += ock_knem_print_each(text + n, size - n, i);
 	}
 	return n;
 }

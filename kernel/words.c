@@ -119,10 +119,12 @@ void ock_word_write(const struct ock_word *word, int err, u64 copied)
 	knem_status_t *status = page_address(word->page) + word->offset;
 
 	if (word->kind == OCK_WORDS_STATUS) {
+		/* Whoever sees it sees the copy's data. */
 		smp_store_release(status, err ? KNEM_STATUS_FAILED : KNEM_STATUS_SUCCESS);
 	} else {
 		WRITE_ONCE(completion->error, err == -ETIMEDOUT ? EIO : -err);
 		WRITE_ONCE(completion->copied, copied);
+		/* Whoever sees it sees what is above, and the copy's data. */
 		smp_store_release(&completion->state,
 				  err ? ONECOPY_STATE_FAILED : ONECOPY_STATE_DONE);
 	}

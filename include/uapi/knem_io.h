@@ -216,8 +216,10 @@ struct knem_cmd_init_send_param {
 };
 #define KNEM_CMD_INIT_SEND _IOWR(KNEM_CMD_MAGIC, 0x20, struct knem_cmd_init_send_param)
 
-/* The status is reported in slot status_index, also of a copy that ends within the call; needs the
- * status array. */
+/*
+ * The status is reported in slot status_index, also of a copy that ends within the call; needs the
+ * status array.
+ */
 struct knem_cmd_init_async_recv_param {
 	uint64_t recv_iovec_array; /* address of struct knem_cmd_param_iovec[] */
 	uint32_t recv_iovec_nr;
