@@ -125,6 +125,20 @@ bool km_slow(void)
 	return slow;
 }
 
+void *km_kernel_address(void)
+{
+	unsigned long addr = 0;
+	char line[256];
+	FILE *f = fopen("/proc/kallsyms", "r");
+
+	while (f && !addr && fgets(line, sizeof(line), f))
+		if (strstr(line, " linux_banner"))
+			addr = strtoul(line, NULL, 16);
+	if (f)
+		fclose(f);
+	return (void *)(addr ? addr : UINTPTR_MAX - (1ul << 20));
+}
+
 bool km_uml(void)
 {
 	char cpu[4096];

@@ -71,6 +71,8 @@ uint64_t km_seed(void);
 
 /* A kernel with sanitizers, or an emulated one: a tenth of the work will do. */
 bool km_slow(void);
+/* Where the kernel has readable data of its own, as far as we may know. */
+void *km_kernel_address(void);
 /* User-Mode Linux: other CPUs' address translations go at their next kernel entry. */
 bool km_uml(void);
 /* n, made smaller for a slow kernel and by KMOD_SCALE; at least 1. */

@@ -90,6 +90,25 @@ static bool counters_zero(void)
 	return zero;
 }
 
+static long long vmstat(const char *name)
+{
+	char buf[16384], *at;
+	size_t len = strlen(name);
+
+	if (!km_read_text("/proc/vmstat", buf, sizeof(buf)))
+		return 0;
+	for (at = buf; (at = strstr(at, name)); at += len)
+		if (at[len] == ' ')
+			return strtoll(at + len, NULL, 10);
+	return 0;
+}
+
+/* Pages pinned by anybody, as the kernel itself counts them. */
+static long long pinned(void)
+{
+	return vmstat("nr_foll_pin_acquired") - vmstat("nr_foll_pin_released");
+}
+
 /* The status of the case's process, or -1 if it did not end in time. */
 static int await(pid_t pid, double seconds)
 {
@@ -139,6 +158,7 @@ static const char *verdict(const struct km_case *c)
 {
 	long long taint = km_read_number("/proc/sys/kernel/tainted");
 	double limit = (c->limit ? c->limit : 30) * (km_slow() ? 8.0 : 1.0);
+	long long pins = pinned();
 	const char *bad = NULL;
 	int status;
 	pid_t pid = fork();
@@ -164,6 +184,13 @@ static const char *verdict(const struct km_case *c)
 		bad = "a process that cannot be killed";
 	if (!counters_zero() && !bad)
 		bad = "counters not zero";
+	/* Those of other processes' direct I/O are soon given back. */
+	for (int i = 0; i < 2000 && pinned() != pins; i++)
+		km_pause();
+	if (!bad && pinned() != pins) {
+		km_note("%lld pages stay pinned", pinned() - pins);
+		bad = "pages stay pinned";
+	}
 	taint ^= km_read_number("/proc/sys/kernel/tainted");
 	if (taint & (TAINT_DIE | TAINT_WARN))
 		bad = "the kernel complained";

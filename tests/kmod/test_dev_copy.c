@@ -125,8 +125,8 @@ static void faults(void)
 	KM_OK(mprotect(hole, page, PROT_READ));
 	KM_ERR(dv_read(fd, cookie, 0, hole, 64), EFAULT);
 	KM_EQ(dv_write(fd, cookie, 0, hole, 64), 64);
-	KM_ERR(dv_read(fd, cookie, 0, (void *)(uintptr_t)0xffffffff81000000, 64), EFAULT);
-	KM_ERR(dv_write(fd, cookie, 0, (void *)(uintptr_t)0xffffffff81000000, 64), EFAULT);
+	KM_ERR(dv_read(fd, cookie, 0, km_kernel_address(), 64), EFAULT);
+	KM_ERR(dv_write(fd, cookie, 0, km_kernel_address(), 64), EFAULT);
 }
 
 int main(int argc, char **argv)

@@ -222,10 +222,8 @@ static void faults(void)
 	KM_EQ(kn_inline(fd, rw, 0, hole, page, false, 0), KNEM_STATUS_FAILED);
 	KM_ERR(kn_inline(fd, rw, 0, hole, page, false, KNEM_FLAG_PINLOCAL), EFAULT);
 	/* The kernel's memory is nobody's. */
-	KM_TRUE(kn_inline(fd, rw, 0, (void *)0xffff888000000000, 64, false, 0) !=
-		KNEM_STATUS_SUCCESS);
-	KM_TRUE(kn_inline(fd, rw, 0, (void *)0xffff888000000000, 64, true, 0) !=
-		KNEM_STATUS_SUCCESS);
+	KM_TRUE(kn_inline(fd, rw, 0, km_kernel_address(), 64, false, 0) != KNEM_STATUS_SUCCESS);
+	KM_TRUE(kn_inline(fd, rw, 0, km_kernel_address(), 64, true, 0) != KNEM_STATUS_SUCCESS);
 	copy.remote_cookie = rw;
 	KM_ERR(ioctl(fd, KNEM_CMD_INLINE_COPY, &copy), EFAULT);
 	KM_ERR(ioctl(fd, KNEM_CMD_INLINE_COPY, NULL), EFAULT);
