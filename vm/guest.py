@@ -21,9 +21,10 @@ import termios
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernels import HERE, Kernel, KernelError, Stock, Uml, locked
+from kernels import HERE, Kernel, KernelError, Stock, Uml, UnavailableError, locked
 
 LOST = 125  # exit status: no verdict from the guest
+UNAVAILABLE = 123  # exit status: no kernel, or nothing to boot it with
 BAD = 124  # exit status: the command was content, the kernel was not
 
 # What a healthy kernel does not print. Traces alone are no complaint: injected faults print them, too.
@@ -72,7 +73,7 @@ class Verdict:
 
 
 def run(job: Job) -> Verdict:
-    """Prepares the kernel, builds the module, boots, and judges. Raises KernelError or DebianError before the boot."""
+    """Prepares the kernel, builds the module, boots, and judges. Raises KernelError before the boot."""
     job.kernel.prepare()
     with tempfile.TemporaryDirectory(prefix="onecopy-vm-") as name:
         directory = Path(name)
@@ -193,7 +194,7 @@ def needed_modules(kernel: Stock, *names: str) -> list[Path]:
 
 def qemu_command(job: Job, kernel: Stock, directory: Path) -> list[str]:
     if not shutil.which("qemu-system-x86_64"):
-        raise KernelError("qemu-system-x86_64 is missing: packaging/install-deps guests")
+        raise UnavailableError("qemu-system-x86_64 is missing: packaging/install-deps guests")
     line = [
         "console=ttyS1",
         "panic=-1",

@@ -30,7 +30,11 @@ UML_OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
 
 
 class KernelError(Exception):
-    """A kernel cannot be had or a module not be built; the message says why."""
+    """A kernel or a module cannot be built or booted; the message says why."""
+
+
+class UnavailableError(KernelError):
+    """What would be needed is not here and cannot be fetched: nobody's fault but the host's."""
 
 
 def cache() -> Path:
@@ -151,16 +155,17 @@ class Uml(Kernel):
         return (self.home / "build" / ".config").read_text()
 
     def prepare(self) -> None:
-        stamp = self.home / "built"
-        with locked(self.base), locked(self.home):
+        with locked(self.home):
+            stamp = self.home / "built"
             if stamp.exists() and stamp.read_text() == self._stamp():
                 return
             missing = [tool for tool in ("flex", "bison", "bc", "patch", "gcc", "make") if not shutil.which(tool)]
             if missing:
-                raise KernelError(f"{', '.join(missing)} missing: packaging/install-deps guests")
+                raise UnavailableError(f"{', '.join(missing)} missing: packaging/install-deps guests")
             source = self.base / "source"
-            if not source.exists():
-                self._fetch(source)
+            with locked(self.base):
+                if not source.exists():
+                    self._fetch(source)
             self._build(source)
             stamp.write_text(self._stamp())
 
@@ -180,9 +185,12 @@ class Uml(Kernel):
                 break
             reasons.append(f"{name}: no linux-source of {UML_OLDEST[0]}.{UML_OLDEST[1]} or newer")
         else:
-            raise KernelError("; ".join(reasons))
+            raise UnavailableError("; ".join(reasons))
         say(f"fetching {best} {found[best]} from {name}")
-        deb = suite.download(best)
+        try:
+            deb = suite.download(best)
+        except debian.DebianError as reason:
+            raise UnavailableError(str(reason)) from None
         unpacked = self.base / "unpacked"
         shutil.rmtree(unpacked, ignore_errors=True)
         unpacked.mkdir(parents=True)
@@ -244,8 +252,11 @@ class Stock(Kernel):
                 return
             say(f"fetching Debian's kernel from {self.suite}, once, with a compiler of its age")
             suite = debian.Suite(self.suite, cache() / "apt" / self.suite)
-            suite.update()
-            suite.system(self.root, *self.packages, *debian.BUILD_TOOLS)
+            try:
+                suite.update()
+                suite.system(self.root, *self.packages, *debian.BUILD_TOOLS)
+            except debian.DebianError as reason:
+                raise UnavailableError(str(reason)) from None
 
     @property
     def release(self) -> str:
@@ -273,7 +284,11 @@ class Stock(Kernel):
 
     def _make_modules(self, directory: str, log: Path) -> None:
         script = 'exec make -s "$2" -C "/lib/modules/$1/build" "M=/build/$3" modules'
-        make(debian.chroot(self.root, script, self.release, jobs(), directory), log)
+        try:
+            argv = debian.chroot(self.root, script, self.release, jobs(), directory)
+        except debian.DebianError as reason:
+            raise UnavailableError(str(reason)) from None
+        make(argv, log)
 
 
 def kernels() -> dict[str, Kernel]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of vm/run."""
+"""Runs a command in a guest with the kernel module loaded, and judges."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import guest
-from debian import DebianError
-from kernels import KernelError, kernels
+from kernels import KernelError, UnavailableError, kernels
 
 EPILOG = f"""The command sees the host's files, read-only below a layer in memory that goes with the guest. It runs as
 root, with this environment and working directory. Ends with the command's status; {guest.BAD} if that was 0 but the
-kernel complained, something leaked or the module would not unload; {guest.LOST} if the guest was lost."""
+kernel complained, something leaked or the module would not unload; {guest.LOST} if the guest was lost;
+{guest.UNAVAILABLE} if there was none to begin with: no network, no QEMU."""
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -56,8 +56,8 @@ def main(argv: list[str] | None = None) -> int:
             qemu=given.qemu,
         )
         verdict = guest.run(job)
-    except (KernelError, DebianError) as reason:
+    except KernelError as reason:
         print(f"vm: {kernel.name}: {reason}", file=sys.stderr)
-        return guest.LOST
+        return guest.UNAVAILABLE if isinstance(reason, UnavailableError) else guest.LOST
     guest.report(verdict, kernel.name)
     return verdict.exit_status
