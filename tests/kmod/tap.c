@@ -103,9 +103,13 @@ static long long vmstat(const char *name)
 	return 0;
 }
 
-/* Pages pinned by anybody, as the kernel itself counts them. */
+/* Pages pinned by anybody, as the kernel itself counts them, all processors' counts added up by
+ * reading stat_refresh. */
 static long long pinned(void)
 {
+	char none[16];
+
+	km_read_text("/proc/sys/vm/stat_refresh", none, sizeof(none));
 	return vmstat("nr_foll_pin_acquired") - vmstat("nr_foll_pin_released");
 }
 

@@ -194,7 +194,7 @@ static void run_out(void)
 	KM_TRUE(word[again.slot] != again.good);
 }
 
-/* The owner's process ends, the file lives on elsewhere: stale, and no trap. */
+/* The owner's process ends, the file lives on elsewhere: gone, and no trap. */
 static void owner_exits(void)
 {
 	struct tracked *t =
@@ -208,7 +208,7 @@ static void owner_exits(void)
 		_exit(0);
 	}
 	km_join(pid);
-	KM_ERR(dv_read(fd, t->cookie, 0, local, 64), ESTALE);
+	KM_ERR(dv_read(fd, t->cookie, 0, local, 64), ENOENT);
 	KM_OK(dv_destroy(fd, t->cookie));
 }
 
