@@ -12,6 +12,9 @@
  * level caches, and every slot is prepared in the order of use, so a slot was
  * last touched that many bytes ago: even under random replacement only
  * exp(-FACTOR) = 2 % of it survives, against 13 % for the customary factor 2.
+ * They are LEAST_BYTES at least: where ranks share a core, the scheduler lets
+ * them leave a barrier some milliseconds apart, and a loop over the slots must
+ * be long beside that.
  * Warm, the slots of all ranks fit into WARM_BYTES and stay in the caches.
  *
  * The time of a call is that of the loop, divided, and the largest over the
@@ -35,14 +38,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FACTOR	   4
-#define WARM_BYTES (256u << 10)
-#define LINE	   64
-#define PAGE	   4096
-#define MAX_SLOTS  16384
-#define MAX_WARM   64	/* slots */
-#define MAX_CALLS  8192 /* calls of a pass */
-#define MAX_LIST   64
+#define FACTOR	    4
+#define LEAST_BYTES ((size_t)1 << 30)
+#define WARM_BYTES  (256u << 10)
+#define LINE	    64
+#define PAGE	    4096
+#define MAX_SLOTS   16384
+#define MAX_WARM    64	 /* slots */
+#define MAX_CALLS   8192 /* calls of a pass */
+#define MAX_LIST    64
 
 struct options {
 	const struct collective *ops[MAX_LIST];
@@ -202,6 +206,8 @@ static size_t working_set(const struct options *opt)
 
 	if (opt->warm)
 		return WARM_BYTES;
+	if (wanted < LEAST_BYTES)
+		wanted = LEAST_BYTES;
 	return wanted < memory / 4 ? wanted : memory / 4;
 }
 
