@@ -59,8 +59,9 @@ uint64_t oc_coll_slice_max(const struct oc_shape *shape, uint64_t bytes);
 /* The plan of a shape that has eager set: bcast to reduce in the list above. */
 struct oc_plan *oc_coll_eager(const struct oc_shape *shape);
 
-/* The most one rank stages or copies alone in the eager plan of a shape, which
- * must fit OC_EAGER_MAX; UINT64_MAX where there is none. */
+/* The most bytes that one rank stages and copies in the eager plan of a shape:
+ * what is saved in waiting must pay for them, and the staged ones must fit
+ * OC_EAGER_MAX. UINT64_MAX where there is no such plan. */
 uint64_t oc_coll_eager_bytes(const struct oc_shape *shape);
 
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape);

@@ -131,17 +131,25 @@ struct oc_plan *oc_coll_eager(const struct oc_shape *shape)
 
 uint64_t oc_coll_eager_bytes(const struct oc_shape *shape)
 {
+	uint64_t blocks;
+
 	switch (shape->coll) {
 	case OC_COLL_BCAST:
-		return shape->bytes;
-	case OC_COLL_SCATTER:
+		blocks = 1;
+		break;
 	case OC_COLL_GATHER:
-	case OC_COLL_ALLGATHER:
-	case OC_COLL_ALLTOALL:
 	case OC_COLL_REDUCE:
-		return shape->bytes <= UINT64_MAX / shape->size ? shape->size * shape->bytes
-								: UINT64_MAX;
+		blocks = shape->size;
+		break;
+	case OC_COLL_ALLGATHER:
+		blocks = (uint64_t)shape->size + 1;
+		break;
+	case OC_COLL_SCATTER:
+	case OC_COLL_ALLTOALL:
+		blocks = (uint64_t)shape->size * 2;
+		break;
 	default:
 		return UINT64_MAX;
 	}
+	return shape->bytes <= UINT64_MAX / blocks ? blocks * shape->bytes : UINT64_MAX;
 }
