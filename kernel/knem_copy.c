@@ -10,6 +10,7 @@
  */
 #include "knem_request.h"
 
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
