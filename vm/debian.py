@@ -20,8 +20,9 @@ SOURCES = Path("/etc/apt")
 # In apt's old form and in the new one.
 ARCHIVE_LINE = re.compile(r"^(?:URIs:|deb\s+(?:\[[^]]*\])?)\s*(https?://\S+/debian/?)(?=\s|$)", re.MULTILINE)
 
-# A system must have these to run make and the kernel's scripts; the compiler comes with the kernel's headers.
-BUILD_TOOLS = ("make", "bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "diffutils", "kmod")
+# A system must have these to run make and the kernel's scripts. The compiler comes with the kernel's headers, in newer
+# suites without the assembler under the name it looks for.
+BUILD_TOOLS = ("make", "bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "diffutils", "kmod", "binutils")
 
 
 class DebianError(Exception):
@@ -45,10 +46,14 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 class Suite:
-    """One suite of the archive, such as trixie or trixie-backports, with its own apt state in `directory`."""
+    """One suite of the archive, such as trixie or trixie-backports, with its own apt state in `directory`.
 
-    def __init__(self, name: str, directory: Path) -> None:
+    A suite that is no whole Debian by itself, as backports are not, names the one below it as `base`.
+    """
+
+    def __init__(self, name: str, directory: Path, base: str = "") -> None:
         self.name = name
+        self.base = base
         self.directory = directory
         self.debs = directory / "cache" / "archives"
 
@@ -92,7 +97,8 @@ class Suite:
             (self.directory / part).mkdir(parents=True, exist_ok=True)
         (self.directory / "status").touch()
         (self.directory / "sources" / "debian.sources").write_text(
-            f"Types: deb\nURIs: {mirror()}\nSuites: {self.name}\nComponents: main\nSigned-By: {KEYRING}\n"
+            f"Types: deb\nURIs: {mirror()}\nSuites: {self.name} {self.base}\n"
+            f"Components: main\nSigned-By: {KEYRING}\n"
         )
         self._apt("apt-get", "update")
 
@@ -111,9 +117,13 @@ class Suite:
         self._apt("apt-get", "download", package, cwd=self.debs)
         return max(self.debs.glob(f"{package}_*.deb"), key=os.path.getmtime)
 
+    def fetch(self, *packages: str) -> None:
+        """Downloads the packages and all they depend on into `debs`; package/suite names which suite's is meant."""
+        self._apt("apt-get", "--yes", "--download-only", "install", *packages)
+
     def system(self, root: Path, *packages: str) -> None:
         """Unpacks the packages and all they depend on, configured by nobody, into the new directory `root`."""
-        self._apt("apt-get", "--yes", "--download-only", "install", *packages)
+        self.fetch(*packages)
         unpacked = root.with_name(root.name + ".new")
         shutil.rmtree(unpacked, ignore_errors=True)
         for name in ("bin", "sbin", "lib", "lib64"):
@@ -126,7 +136,7 @@ class Suite:
         awk = unpacked / "usr" / "bin" / "awk"
         if not awk.exists():
             awk.symlink_to("mawk")
-        for name in ("dev", "tmp"):
+        for name in ("dev", "proc", "tmp"):
             (unpacked / name).mkdir(exist_ok=True)
         unpacked.rename(root)
 
@@ -143,11 +153,13 @@ def unpack(deb: Path, directory: Path) -> None:
 def chroot(root: Path, script: str, *args: str) -> list[str]:
     """A command line that runs `script` by the shell of such a system, as any user who may make namespaces.
 
-    Root without that right (in a container) may still change its root directory: then /dev/null is all the system gets.
+    Root without that right (in a container) may still change its root directory: then the system gets /dev/null and
+    what objtool of recent kernels wants to know, and nothing else.
     """
     inside = ["chroot", str(root), "/bin/sh", "-c", script, "sh", *args]
-    prepare = 'mount --rbind /dev "$0/dev" && exec "$@"'
+    prepare = 'mount --rbind /dev "$0/dev" && mount --rbind /proc "$0/proc" && exec "$@"'
     namespaces = ["unshare", "--user", "--map-root-user", "--mount"]
+    (root / "proc").mkdir(exist_ok=True)
     probe = [*namespaces, "sh", "-c", prepare, str(root), "true"]
     if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
         return [*namespaces, "sh", "-c", prepare, str(root), *inside]
@@ -155,5 +167,8 @@ def chroot(root: Path, script: str, *args: str) -> list[str]:
         null = root / "dev" / "null"
         if not null.exists():
             os.mknod(null, 0o20666, os.makedev(1, 3))
+        limits = root / "proc" / "self" / "limits"
+        limits.parent.mkdir(exist_ok=True)
+        limits.write_text(Path("/proc/self/limits").read_text())
         return inside
     raise DebianError("neither root nor allowed to make a user namespace: cannot build inside another Debian")

@@ -237,12 +237,17 @@ class Uml(Kernel):
 
 
 class Stock(Kernel):
-    """A kernel of Debian as it is, with the compiler and the headers that belong to it."""
+    """A kernel of Debian as it is, with the compiler and the headers that belong to it.
 
-    def __init__(self, name: str, suite: str, image: bool = True) -> None:
+    One without an image does not boot: modules are built for it, and a warning is an error there.
+    """
+
+    def __init__(self, name: str, suite: str, image: bool = True, base: str = "") -> None:
         self.name = name
         self.suite = suite
-        self.packages = ["linux-headers-amd64", *(["linux-image-amd64"] if image else [])]
+        self.base = base  # the suite that has what this one builds upon
+        self.boots = image
+        self.packages = [f"linux-headers-amd64/{suite}", *(["linux-image-amd64"] if image else [])]
         self.home = cache() / "debian" / suite
         self.root = self.home / "root"
 
@@ -251,7 +256,8 @@ class Stock(Kernel):
             if self.root.exists():
                 return
             say(f"fetching Debian's kernel from {self.suite}, once, with a compiler of its age")
-            suite = debian.Suite(self.suite, cache() / "apt" / self.suite)
+            state = "+".join(filter(None, (self.suite, self.base)))
+            suite = debian.Suite(self.suite, cache() / "apt" / state, self.base)
             try:
                 suite.update()
                 suite.system(self.root, *self.packages, *debian.BUILD_TOOLS)
@@ -279,13 +285,21 @@ class Stock(Kernel):
         headers = self.root / "usr/src" / f"linux-headers-{self.release}" / ".config"
         return headers.read_text()
 
+    @property
+    def compiler(self) -> str:
+        """What the kernel was built with, as its configuration has it."""
+        found = re.search(r'^CONFIG_CC_VERSION_TEXT="(.*)"$', self.config(), re.MULTILINE)
+        return found[1] if found else "unknown"
+
     def _stage(self) -> Path:
-        return self.root / "build"
+        return self.root / ("build" if self.boots else "build-only")
 
     def _make_modules(self, directory: str, log: Path) -> None:
-        script = 'exec make -s "$2" -C "/lib/modules/$1/build" "M=/build/$3" modules'
+        strict = [] if self.boots else ["KCFLAGS=-Werror"]
+        script = 'release=$1 && shift && exec make -s -C "/lib/modules/$release/build" "$@" modules'
+        where = f"M=/{self._stage().name}/{directory}"
         try:
-            argv = debian.chroot(self.root, script, self.release, jobs(), directory)
+            argv = debian.chroot(self.root, script, self.release, jobs(), where, *strict)
         except debian.DebianError as reason:
             raise UnavailableError(str(reason)) from None
         make(argv, log)
@@ -294,4 +308,15 @@ class Stock(Kernel):
 def kernels() -> dict[str, Kernel]:
     """Every kernel that boots, by the name it is asked for."""
     known: list[Kernel] = [Uml(debug=False), Uml(debug=True), Stock("6.1", "bookworm"), Stock("6.12", "trixie")]
+    return {kernel.name: kernel for kernel in known}
+
+
+def headers() -> dict[str, Stock]:
+    """Kernels that modules are only built for, oldest first: each with its suite's own compiler, warnings as errors."""
+    known = [
+        Stock("5.10", "bullseye", image=False),
+        Stock("6.1", "bookworm", image=False),
+        Stock("6.12", "trixie", image=False),
+        Stock("newest", "trixie-backports", image=False, base="trixie"),
+    ]
     return {kernel.name: kernel for kernel in known}
