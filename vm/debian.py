@@ -97,8 +97,7 @@ class Suite:
             (self.directory / part).mkdir(parents=True, exist_ok=True)
         (self.directory / "status").touch()
         (self.directory / "sources" / "debian.sources").write_text(
-            f"Types: deb\nURIs: {mirror()}\nSuites: {self.name} {self.base}\n"
-            f"Components: main\nSigned-By: {KEYRING}\n"
+            f"Types: deb\nURIs: {mirror()}\nSuites: {self.name} {self.base}\nComponents: main\nSigned-By: {KEYRING}\n"
         )
         self._apt("apt-get", "update")
 

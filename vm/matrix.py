@@ -56,9 +56,7 @@ def table(rows: list[Row]) -> str:
 def main(argv: list[str] | None = None) -> int:
     known = headers()
     parser = argparse.ArgumentParser(prog="vm/build-only", description=__doc__, epilog=EPILOG)
-    parser.add_argument(
-        "versions", nargs="*", metavar="VERSION", help=f"of {', '.join(known)}; all when none is named"
-    )
+    parser.add_argument("versions", nargs="*", metavar="VERSION", help=f"of {', '.join(known)}; all when none is named")
     given = parser.parse_args(argv).versions
     if unknown := [name for name in given if name not in known]:
         parser.error(f"no headers named {', '.join(unknown)}; there are {', '.join(known)}")
