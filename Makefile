@@ -12,7 +12,7 @@ TOOLS := cc c++ meson ninja mpicc
 
 export ONECOPY_BUILD := $(abspath $(BUILD))
 
-.PHONY: all build deps demo test check format bench install clean help
+.PHONY: all build deps demo test check format bench install deb clean help
 
 all: build
 
@@ -75,6 +75,11 @@ install: build
 	@meson compile -C $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild --quiet
 	@packaging/install-command $(PREFIX)
+
+## deb      Debian packages: command, library, kernel module for DKMS; in build/deb
+deb:
+	@packaging/install-deps deb
+	@packaging/make-deb $(BUILD)/deb
 
 ## clean    what the build and the tests made; .venv and caches stay
 clean:

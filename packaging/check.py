@@ -194,6 +194,9 @@ def licences() -> list[str]:
     for path in files():
         if path.suffix in NO_LICENCE_LINE or "LICENSES" in path.parts or path.name in (".gitignore", ".clang-format"):
             continue
+        # debian/copyright speaks for its neighbours, most of which can hold no comment; not for programs.
+        if path.is_relative_to(ROOT / "debian") and not path.read_bytes().startswith(b"#!"):
+            continue
         head = "\n".join(path.read_text(errors="replace").splitlines()[:5])
         tags = re.findall(r"SPDX-License-Identifier: (.+?)(?: \*/)?$", head, re.MULTILINE)
         wanted = next(tag for area, tag in LICENCES.items() if path.is_relative_to(ROOT / area))
