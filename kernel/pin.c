@@ -59,7 +59,7 @@ static int ock_pages_measure(const struct ock_vec *vec, u32 nr, u32 *nr_segments
 		if (!vec[i].length)
 			continue;
 		segments++;
-		/* Cannot overflow: each is below 2^52, and nr is bounded. */
+		/* Cannot overflow: the lengths' sum does not, and nr is bounded. */
 		pages += ((vec[i].addr + vec[i].length - 1) >> PAGE_SHIFT) -
 			 (vec[i].addr >> PAGE_SHIFT) + 1;
 	}
@@ -101,7 +101,8 @@ static int ock_pages_grow(struct ock_pages *pages, u32 *capacity)
 	u32 wanted = min_t(u64, (u64)*capacity * 4, pages->nr_pages);
 	struct ock_run *runs;
 
-	runs = kvmalloc_array(wanted, sizeof(*runs), GFP_KERNEL_ACCOUNT);
+	/* Who pins much is told by an errno, not the kernel's log. */
+	runs = kvmalloc_array(wanted, sizeof(*runs), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!runs)
 		return -ENOMEM;
 	memcpy(runs, pages->runs, pages->nr_runs * sizeof(*runs));
@@ -160,9 +161,39 @@ struct ock_batch {
 	u32 max;
 };
 
+/* Of @nr pages from @addr on those that are in the same area of the process. */
+static u32 ock_area_pages(unsigned long addr, u32 nr)
+{
+	struct vm_area_struct *vma;
+
+	mmap_read_lock(current->mm);
+	vma = find_vma(current->mm, addr);
+	if (vma && vma->vm_start <= addr)
+		nr = min_t(u64, nr, (vma->vm_end - addr) >> PAGE_SHIFT);
+	mmap_read_unlock(current->mm);
+	return nr;
+}
+
+/*
+ * Up to @nr pages; how many, or an errno. See OCK_PIN_UNSHARES: private memory is
+ * pinned as for writing, to get the page that its owner will write to. What cannot be
+ * written is pinned for reading then, but nothing behind it that can be.
+ */
+static int ock_pages_pin_batch(unsigned long addr, u32 nr, bool writable, struct page **pages)
+{
+	int got;
+
+	if (writable || !OCK_PIN_UNSHARES) {
+		got = pin_user_pages_fast(addr, nr, FOLL_LONGTERM | FOLL_WRITE, pages);
+		if (writable || got != -EFAULT)
+			return got;
+		nr = ock_area_pages(addr, nr);
+	}
+	return pin_user_pages_fast(addr, nr, FOLL_LONGTERM, pages);
+}
+
 static int ock_pages_pin_segment(struct ock_pages *pages, const struct ock_segment *segment,
-				 unsigned int flags, const struct ock_batch *batch, u32 *at,
-				 u32 *capacity)
+				 const struct ock_batch *batch, u32 *at, u32 *capacity)
 {
 	unsigned long addr = segment->addr & PAGE_MASK;
 	u64 left = (segment->offset + segment->length + PAGE_SIZE - 1) >> PAGE_SHIFT;
@@ -171,7 +202,8 @@ static int ock_pages_pin_segment(struct ock_pages *pages, const struct ock_segme
 		int got;
 		int err;
 
-		got = pin_user_pages_fast(addr, min_t(u64, left, batch->max), flags, batch->pages);
+		got = ock_pages_pin_batch(addr, min_t(u64, left, batch->max), pages->writable,
+					  batch->pages);
 		if (got <= 0)
 			return fatal_signal_pending(current) ? -EINTR
 			       : got == -ENOMEM		     ? -ENOMEM
@@ -198,14 +230,14 @@ static void ock_pages_drop(struct ock_pages *pages)
 	pages->nr_runs = 0;
 }
 
-static int ock_pages_pin_all(struct ock_pages *pages, const struct ock_batch *batch,
-			     unsigned int flags, u32 *capacity)
+static int ock_pages_pin_all(struct ock_pages *pages, const struct ock_batch *batch)
 {
+	u32 capacity = ARRAY_SIZE(pages->few);
 	u32 at = 0;
 
 	for (u32 i = 0; i < pages->nr_segments; i++) {
-		int err = ock_pages_pin_segment(pages, &pages->segments[i], flags, batch, &at,
-						capacity);
+		int err = ock_pages_pin_segment(pages, &pages->segments[i], batch, &at, &capacity);
+
 		if (err) {
 			ock_pages_drop(pages);
 			return err;
@@ -214,12 +246,10 @@ static int ock_pages_pin_all(struct ock_pages *pages, const struct ock_batch *ba
 	return 0;
 }
 
-static int ock_pages_pin_by_batch(struct ock_pages *pages, bool writable)
+static int ock_pages_pin_by_batch(struct ock_pages *pages)
 {
 	struct page *small[OCK_BATCH_SMALL];
 	struct ock_batch batch = {.pages = small, .max = OCK_BATCH_SMALL};
-	u32 capacity = ARRAY_SIZE(pages->few);
-	bool private = !writable && !OCK_PIN_UNSHARES;
 	int err;
 
 	if (pages->nr_pages > OCK_BATCH_SMALL) {
@@ -228,12 +258,7 @@ static int ock_pages_pin_by_batch(struct ock_pages *pages, bool writable)
 			return -ENOMEM;
 		batch.max = OCK_BATCH;
 	}
-	/* As for writing where that is possible, to get the page that the owner
-	 * will write to; see OCK_PIN_UNSHARES. */
-	err = ock_pages_pin_all(pages, &batch,
-				FOLL_LONGTERM | (writable || private ? FOLL_WRITE : 0), &capacity);
-	if (err == -EFAULT && private)
-		err = ock_pages_pin_all(pages, &batch, FOLL_LONGTERM, &capacity);
+	err = ock_pages_pin_all(pages, &batch);
 	if (batch.pages != small)
 		free_page((unsigned long)batch.pages);
 	return err;
@@ -281,7 +306,7 @@ int ock_pages_pin(struct ock_pages *pages, const struct ock_vec *vec, u32 nr, bo
 	pages->nr_segments = nr_segments;
 	pages->nr_pages = nr_pages;
 	ock_pages_segment(pages, vec, nr);
-	err = ock_pages_pin_by_batch(pages, writable);
+	err = ock_pages_pin_by_batch(pages);
 	if (err)
 		goto free;
 	ock_stat_add(OCK_LIVE_PAGES, nr_pages);

@@ -132,6 +132,23 @@ static void anonymous_read_only(void)
 	check(m);
 }
 
+/* One region of all of them: each shows what its owner sees, also what is written later. */
+static void read_only_beside_writable(void)
+{
+	const size_t page = km_page();
+	uint8_t *p = km_pages(4 * page), *copy = km_pages(4 * page);
+	int fd = dv_open();
+	uint64_t cookie;
+
+	km_fill(p, page, 1);
+	KM_OK(mprotect(p, page, PROT_READ));
+	KM_EQ(km_touch(p + page, false), 0);
+	cookie = dv_create(fd, p, 4 * page, DV_RO);
+	km_fill(p + page, 3 * page, 2);
+	KM_EQ(dv_read(fd, cookie, 0, copy, 4 * page), 4 * page);
+	KM_TRUE(!memcmp(copy, p, 4 * page));
+}
+
 /* A program's own: stack, data, heap. */
 static void program(void)
 {
@@ -280,6 +297,7 @@ int main(int argc, char **argv)
 		{.name = "anonymous", .run = anonymous},
 		{.name = "anonymous_shared", .run = anonymous_shared},
 		{.name = "anonymous_read_only", .run = anonymous_read_only},
+		{.name = "read_only_beside_writable", .run = read_only_beside_writable},
 		{.name = "program", .run = program},
 		{.name = "program_constants", .run = program_constants},
 		{.name = "memfd_shared", .run = memfd_shared},
