@@ -157,6 +157,50 @@ static int ock_copy_pages(const struct ock_copy *copy, u64 bytes, u64 *copied)
 	return 0;
 }
 
+/*
+ * What of @bytes could not be moved between the process and the pages. Does not
+ * sleep: a page of the process that is not there is moved no more.
+ */
+static size_t ock_piece_move(void __user *addr, char *pages, size_t bytes, bool write)
+{
+	size_t missed;
+
+	pagefault_disable();
+	/* Not copy_from_user(), which fills up with zeroes what it could not read:
+	 * the region would lose bytes. */
+	if (write)
+		missed = __copy_from_user_inatomic(pages, addr, bytes);
+	else
+		missed = __copy_to_user_inatomic(addr, pages, bytes);
+	pagefault_enable();
+	return missed;
+}
+
+/*
+ * Moves one byte, after which its page of the process is there. That takes as
+ * long as whoever provides the page likes (userfaultfd, FUSE); the region may be
+ * destroyed meanwhile, and its memory used for other things. So a region is read before
+ * and written after, if it is still there.
+ */
+static int ock_byte_move(const struct ock_end *remote, void __user *addr, char *page, bool write)
+{
+	u8 byte;
+	int err;
+
+	if (write) {
+		err = get_user(byte, (u8 __user *)addr);
+	} else {
+		byte = READ_ONCE(*page);
+		err = put_user(byte, (u8 __user *)addr);
+	}
+	if (err)
+		return -EFAULT;
+	err = ock_region_refusal(&remote->ref);
+	if (!err && write)
+		WRITE_ONCE(*page, byte);
+	return err;
+}
+
 /* @write: from the process into the pages. */
 static int ock_copy_user(const struct ock_end *local, const struct ock_end *remote, bool write,
 			 u64 bytes, u64 *copied)
@@ -168,6 +212,7 @@ static int ock_copy_user(const struct ock_end *local, const struct ock_end *remo
 	while (*copied < bytes) {
 		void __user *addr;
 		struct page *page;
+		char *kernel;
 		size_t piece;
 		size_t missed;
 		u32 offset;
@@ -175,20 +220,19 @@ static int ock_copy_user(const struct ock_end *local, const struct ock_end *remo
 		piece = min_t(u64, bytes - *copied, OCK_PIECE);
 		piece = ock_vec_peek(&user, piece, &addr);
 		piece = ock_cursor_peek(&cursor, piece, &page, &offset);
-		if (write) {
-			/* Not copy_from_user(), which fills up with zeroes what it could
-			 * not read: the region would lose bytes. Faults are handled
-			 * all the same. */
-			missed =
-				__copy_from_user_inatomic(page_address(page) + offset, addr, piece);
-			ock_written(page, offset, piece - missed);
-		} else {
-			missed = __copy_to_user(addr, page_address(page) + offset, piece);
+		kernel = page_address(page) + offset;
+		missed = ock_piece_move(addr, kernel, piece, write);
+		if (missed == piece) {
+			int err = ock_byte_move(remote, addr, kernel, write);
+
+			if (err)
+				return err;
+			missed--;
 		}
 		piece -= missed;
+		if (write)
+			ock_written(page, offset, piece);
 		*copied += piece;
-		if (missed)
-			return -EFAULT;
 		user.done += piece;
 		ock_cursor_advance(&cursor, piece);
 		if (ock_interrupted())

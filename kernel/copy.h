@@ -65,8 +65,9 @@ u64 ock_copy_bytes(const struct ock_copy *copy);
 
 /*
  * Moves them. *copied (may be NULL) says how many, also on error: -EFAULT local
- * memory, -EINTR killed. Without a LOCAL end any thread may run it, and errors
- * are -EINTR only. Sleeps, reschedules.
+ * memory, -EINTR killed, -ENOENT or -ESTALE the region went while local memory had to
+ * be waited for. Without a LOCAL end any thread may run it, and errors are -EINTR
+ * only. Sleeps, reschedules.
  */
 int ock_copy_run(struct ock_copy *copy, u64 *copied);
 

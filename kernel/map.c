@@ -284,7 +284,8 @@ static int ock_fill_entry(pte_t *pte, unsigned long addr, void *data)
 	pte_t entry;
 
 	fill->page++;
-	if (!pte_none(ptep_get(pte)))
+	/* Not pte_none(): a marker, were there one, would be met again by the next fault. */
+	if (pte_present(ptep_get(pte)))
 		return 0;
 	/* Nobody asks whether it was used; spare the processor to note it. */
 	entry = pte_mkyoung(pte_mkspecial(pfn_pte(pfn, fill->vma->vm_page_prot)));

@@ -10,39 +10,50 @@
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "pin.h"
 #include "region.h"
 #include "stats.h"
 
-#define OCK_WORDS_SIZE PAGE_ALIGN(OCK_GENERATION_SLOTS * sizeof(u64))
+#define OCK_WORDS_PER_PAGE (PAGE_SIZE / sizeof(u64))
 
 void ock_generations_init(struct ock_generations *generations)
 {
 	mutex_init(&generations->lock);
 }
 
+static void ock_generations_free(struct ock_generations *generations)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(generations->pages); i++) {
+		/* Not __free_page(): user space may have pinned it through its mapping. */
+		if (generations->pages[i])
+			put_page(generations->pages[i]);
+		generations->pages[i] = NULL;
+	}
+	bitmap_free(generations->used);
+	generations->used = NULL;
+}
+
 void ock_generations_deinit(struct ock_generations *generations)
 {
-	vfree(generations->words);
-	bitmap_free(generations->used);
+	ock_generations_free(generations);
 }
 
 /* Under generations->lock. */
 static int ock_generations_prepare(struct ock_generations *generations)
 {
-	if (generations->words)
+	if (generations->used)
 		return 0;
 	generations->used = bitmap_zalloc(OCK_GENERATION_SLOTS, GFP_KERNEL_ACCOUNT);
 	if (!generations->used)
 		return -ENOMEM;
-	generations->words = vmalloc_user(OCK_WORDS_SIZE);
-	if (!generations->words) {
-		bitmap_free(generations->used);
-		generations->used = NULL;
-		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(generations->pages); i++) {
+		generations->pages[i] = alloc_page(OCK_GFP_USER);
+		if (!generations->pages[i]) {
+			ock_generations_free(generations);
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -51,20 +62,33 @@ int ock_generations_mmap(struct ock_generations *generations, struct vm_area_str
 {
 	int err;
 
-	if (!(vma->vm_flags & VM_SHARED) || vma->vm_end - vma->vm_start > OCK_WORDS_SIZE)
+	if (!(vma->vm_flags & VM_SHARED) || vma_pages(vma) > ARRAY_SIZE(generations->pages))
 		return -EINVAL;
 	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
 		return -EACCES;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
 	mutex_lock(&generations->lock);
 	err = ock_generations_prepare(generations);
 	if (!err)
-		err = remap_vmalloc_range(vma, generations->words, 0);
+		err = vm_map_pages_zero(vma, generations->pages, ARRAY_SIZE(generations->pages));
 	mutex_unlock(&generations->lock);
 	return err;
 }
 
 #ifdef CONFIG_MMU_NOTIFIER
+
+static u64 *ock_generation(const struct ock_generations *generations, u32 slot)
+{
+	u64 *words = page_address(generations->pages[slot / OCK_WORDS_PER_PAGE]);
+
+	return words + slot % OCK_WORDS_PER_PAGE;
+}
+
+static void ock_generation_bump(const struct ock_generations *generations, u32 slot)
+{
+	atomic64_inc((atomic64_t *)ock_generation(generations, slot));
+}
 
 struct ock_span {
 	struct mmu_interval_notifier notifier;
@@ -92,7 +116,7 @@ static bool ock_span_invalidate(struct mmu_interval_notifier *notifier,
 	case MMU_NOTIFY_SOFT_DIRTY:
 		return true;
 	default:
-		atomic64_inc((atomic64_t *)&watch->generations->words[watch->slot]);
+		ock_generation_bump(watch->generations, watch->slot);
 	}
 	/* When the process ends or executes another program, its regions look
 	 * destroyed at once, though its files may be closed much later. */
@@ -120,7 +144,7 @@ static int ock_watch_slot(struct ock_watch *watch)
 		goto out;
 	}
 	__set_bit(watch->slot, generations->used);
-	watch->generation = READ_ONCE(generations->words[watch->slot]);
+	watch->generation = READ_ONCE(*ock_generation(generations, watch->slot));
 out:
 	mutex_unlock(&generations->lock);
 	return err;
@@ -177,6 +201,16 @@ int ock_watch_create(struct ock_region *region, struct ock_generations *generati
 	return 0;
 }
 
+void ock_watch_renew(struct ock_watch *watch)
+{
+	/* Of a change after the refusal was cleared either the word tells, or the
+	 * refusal, or both. */
+	smp_mb();
+	watch->generation = READ_ONCE(*ock_generation(watch->generations, watch->slot));
+	for (u32 i = 0; i < watch->nr; i++)
+		mmu_interval_read_begin(&watch->spans[i].notifier);
+}
+
 void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation)
 {
 	*slot = watch->slot;
@@ -194,7 +228,7 @@ void ock_watch_destroy(struct ock_watch *watch)
 		mmu_interval_notifier_remove(&watch->spans[i].notifier);
 	mutex_lock(&generations->lock);
 	/* The slot's next region must not find the value that was good for this one. */
-	atomic64_inc((atomic64_t *)&generations->words[watch->slot]);
+	ock_generation_bump(generations, watch->slot);
 	__clear_bit(watch->slot, generations->used);
 	mutex_unlock(&generations->lock);
 	kvfree(watch);
@@ -207,6 +241,10 @@ int ock_watch_create(struct ock_region *region, struct ock_generations *generati
 		     const struct ock_vec *vec, u32 nr, struct ock_watch **result)
 {
 	return -EOPNOTSUPP;
+}
+
+void ock_watch_renew(struct ock_watch *watch)
+{
 }
 
 void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation)

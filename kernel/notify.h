@@ -22,8 +22,9 @@ struct ock_vec;
 /* The words of one file. */
 struct ock_generations {
 	struct mutex lock;
-	u64 *words; /* vmalloc_user(), made at first use, lives as long as the file */
-	unsigned long *used;
+	/* Made at first use, live as long as the file. */
+	struct page *pages[DIV_ROUND_UP(OCK_GENERATION_SLOTS * sizeof(u64), PAGE_SIZE)];
+	unsigned long *used; /* slots */
 };
 
 void ock_generations_init(struct ock_generations *generations);
@@ -47,6 +48,12 @@ struct ock_watch;
  */
 int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
 		     const struct ock_vec *vec, u32 nr, struct ock_watch **watch);
+
+/*
+ * Forgets what was seen so far: the caller, who cleared region->refusal, is going to
+ * pin the pages again. Waits for changes under way.
+ */
+void ock_watch_renew(struct ock_watch *watch);
 
 /* The slot of the word and the value it has while the region is good. */
 void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation);

@@ -178,9 +178,14 @@ static void ock_region_unwatch(struct ock_region *region)
 	flush_work(&region->work);
 }
 
-/* The caller took it out of ctx->regions. */
-static void ock_region_finish(struct ock_region *region, bool revoke)
+/*
+ * The caller took it out of ctx->regions. @used_up: for a copy, which goes on;
+ * else those that wait for local memory are told to end.
+ */
+static void ock_region_finish(struct ock_region *region, bool revoke, bool used_up)
 {
+	if (!used_up)
+		WRITE_ONCE(region->refusal, -ENOENT);
 	trace_onecopy_region_destroy(region->cookie);
 	rhashtable_remove_fast(&table, &region->hash, table_params);
 	ock_region_unwatch(region);
@@ -253,6 +258,28 @@ static int ock_region_insert(struct ock_ctx *ctx, struct ock_region *region, u64
 	return -ENOMEM;
 }
 
+/*
+ * Pinning may itself put other pages behind the addresses: copies on write, memory
+ * instead of the page of zeroes, pages that have to move before they can stay. The watch
+ * takes that for the owner's doing. Once more, then: now there is nothing to replace.
+ */
+#define OCK_PIN_TRIES 3
+
+static int ock_region_pin(struct ock_region *region, const struct ock_vec *vec, u32 nr,
+			  const struct ock_limits *limits)
+{
+	for (int try = 1;; try++) {
+		int err = ock_pages_pin(&region->pages, vec, nr,
+					region->flags & ONECOPY_REGION_WRITE, limits);
+
+		if (err || !READ_ONCE(region->refusal) || try == OCK_PIN_TRIES)
+			return err;
+		ock_pages_unpin(&region->pages);
+		WRITE_ONCE(region->refusal, 0);
+		ock_watch_renew(region->watch);
+	}
+}
+
 int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
 		      u64 *cookie, u32 *slot, u64 *generation)
 {
@@ -279,11 +306,12 @@ int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u3
 		err = ock_watch_create(region, &ctx->generations, vec, nr, &region->watch);
 		if (err)
 			goto give;
-		ock_watch_word(region->watch, slot, generation);
 	}
-	err = ock_pages_pin(&region->pages, vec, nr, flags & ONECOPY_REGION_WRITE, &ctx->limits);
+	err = ock_region_pin(region, vec, nr, &ctx->limits);
 	if (err)
 		goto unwatch;
+	if (region->watch)
+		ock_watch_word(region->watch, slot, generation);
 	/* Counted before others can find the region and destroy it. */
 	ock_stat_inc(OCK_LIVE_REGIONS);
 	ock_stat_inc(OCK_STAT_CREATED);
@@ -331,7 +359,7 @@ int ock_region_destroy(struct ock_ctx *ctx, u64 cookie)
 	rcu_read_unlock();
 	if (!claimed)
 		return -ENOENT;
-	ock_region_finish(region, true);
+	ock_region_finish(region, true, false);
 	return 0;
 }
 
@@ -347,7 +375,7 @@ void ock_region_destroy_all(struct ock_ctx *ctx)
 		spin_unlock(&ctx->lock);
 		if (!region)
 			return;
-		ock_region_finish(region, !(region->flags & ONECOPY_REGION_LINGER));
+		ock_region_finish(region, !(region->flags & ONECOPY_REGION_LINGER), false);
 		cond_resched();
 	}
 }
@@ -404,7 +432,7 @@ out:
 		return err;
 	}
 	if (claimed)
-		ock_region_finish(region, true);
+		ock_region_finish(region, true, true);
 	return 0;
 }
 
@@ -432,6 +460,11 @@ int ock_region_get(u64 cookie, u32 need, struct ock_ref *ref)
 int ock_region_look(u64 cookie, u32 need, struct ock_ref *ref)
 {
 	return ock_region_find(cookie, need, false, ref);
+}
+
+int ock_region_refusal(const struct ock_ref *ref)
+{
+	return ref->region ? READ_ONCE(ref->region->refusal) : 0;
 }
 
 void ock_region_put(struct ock_ref *ref)

@@ -98,6 +98,9 @@ int ock_region_look(u64 cookie, u32 need, struct ock_ref *ref);
 /* Gives it back; the last one unpins. May sleep. An empty @ref is fine. */
 void ock_region_put(struct ock_ref *ref);
 
+/* 0, or why lookups of a region that is held are refused by now. 0 without a region. */
+int ock_region_refusal(const struct ock_ref *ref);
+
 /* Gives a user back, for who counts by itself (map.c). May sleep. */
 void ock_region_put_user(struct ock_region *region);
 

@@ -148,7 +148,8 @@ struct onecopy_region_create {
 /*
  * Through the file that created it only. When it returns, no new copy finds the
  * region and nobody's mapping shows it: touching one raises SIGBUS. Copies in
- * flight go on and keep the pages until they are done.
+ * flight go on and keep the pages until they are done, but for those that wait for
+ * local memory (see ONECOPY_IOC_COPY).
  */
 struct onecopy_region_destroy {
 	__u32 size;
@@ -190,6 +191,10 @@ struct onecopy_region_info {
  *
  * @copied is written back with EFAULT too: then at least that many bytes from
  * the start have been moved.
+ *
+ * Local memory may have to be waited for: swapped out, or provided by a file system
+ * or another process. A region that goes meanwhile is not touched again, and the copy
+ * ends with ENOENT or ESTALE.
  *
  * ONECOPY_COPY_ASYNC: the local memory is pinned, the regions are held, and the
  * call returns; @copied is not written. The local memory may be reused when the word says
@@ -295,6 +300,7 @@ struct onecopy_completion {
  *  ERANGE        nr_slots beyond onecopy_info.max_slots
  *  EBADF         eventfd is no eventfd
  *  EBUSY         done before
+ *  EDQUOT        beyond the module's limit of kernel threads per user
  * mmap() of the words: ENXIO before this; EINVAL beyond them or not MAP_SHARED;
  * of the generation words: EACCES for PROT_WRITE.
  *

@@ -169,6 +169,41 @@ static void forked(void)
 		KM_EQ(km_differ(q, 8 * page, 2), 8 * page);
 }
 
+/*
+ * Pinning itself puts other pages behind the addresses: of memory shared by copy on
+ * write, of the page of zeroes. That is not the owner's doing: the region is good.
+ */
+static void made_of_shared_pages(void)
+{
+	uint8_t *p = km_pages(8 * page), *q = km_pages(8 * page);
+	int fd = device(), go[2];
+	const volatile uint64_t *word = generations(fd);
+	struct tracked t;
+	char byte;
+	pid_t pid;
+
+	km_fill(p, 4 * page, 1);
+	for (int i = 4; i < 8; i++)
+		KM_EQ(km_touch(p + i * page, false), 0);
+	KM_OK(pipe(go));
+	pid = km_fork();
+	if (pid == 0) {
+		KM_EQ(read(go[0], &byte, 1), 1);
+		_exit(0);
+	}
+	t = track(fd, p, 8 * page);
+	KM_EQ(word[t.slot], t.good);
+	km_fill(p, 8 * page, 2);
+	KM_EQ(word[t.slot], t.good);
+	KM_EQ(dv_read(fd, t.cookie, 0, q, 8 * page), 8 * page);
+	KM_EQ(km_differ(q, 8 * page, 2), 8 * page);
+	KM_EQ(write(go[1], "", 1), 1);
+	km_join(pid);
+	KM_OK(munmap(p, page));
+	KM_TRUE(word[t.slot] != t.good);
+	KM_ERR(dv_read(fd, t.cookie, 0, q, page), ESTALE);
+}
+
 /* Words run out with ENOSPC, and come back. A word used again tells old from new. */
 static void run_out(void)
 {
@@ -219,6 +254,7 @@ int main(int argc, char **argv)
 		{.name = "words", .run = words},
 		{.name = "becomes_stale", .run = becomes_stale},
 		{.name = "forked", .run = forked},
+		{.name = "made_of_shared_pages", .run = made_of_shared_pages},
 		{.name = "run_out", .run = run_out},
 		{.name = "owner_exits", .run = owner_exits},
 		{0},
