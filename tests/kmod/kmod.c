@@ -146,15 +146,18 @@ bool km_uml(void)
 	return km_read_text("/proc/cpuinfo", cpu, sizeof(cpu)) && strstr(cpu, "User Mode Linux");
 }
 
-unsigned long km_scaled(unsigned long n)
+unsigned long km_share(unsigned long n)
 {
 	const char *scale = getenv("KMOD_SCALE");
 
-	if (km_slow())
-		n /= 10;
 	if (scale)
 		n = n * strtoul(scale, NULL, 0) / 100;
 	return n ? n : 1;
+}
+
+unsigned long km_scaled(unsigned long n)
+{
+	return km_share(km_slow() ? n / 10 : n);
 }
 
 size_t km_page(void)

@@ -75,7 +75,9 @@ bool km_slow(void);
 void *km_kernel_address(void);
 /* User-Mode Linux: other CPUs' address translations go at their next kernel entry. */
 bool km_uml(void);
-/* n, made smaller for a slow kernel and by KMOD_SCALE; at least 1. */
+/* n by KMOD_SCALE; at least 1. */
+unsigned long km_share(unsigned long n);
+/* The same, made smaller for a slow kernel. */
 unsigned long km_scaled(unsigned long n);
 /* Seconds since some start. */
 double km_now(void);

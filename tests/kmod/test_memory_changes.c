@@ -182,10 +182,17 @@ static void truncated(void)
 		KM_EQ(p[i], 0);
 }
 
+/* Debian's kernels have loop devices as a module; a guest may see it elsewhere than at its place.
+ */
+#define LOOP_MODULE                                                                                \
+	"at=$(readlink -f /lib/modules/$(uname -r)/modules.order); "                               \
+	"modprobe loop 2>/dev/null || modprobe -d ${at%/lib/modules/*} loop 2>/dev/null; "
+
 /* A swap device of our own, on a loop device; its name in @device. */
 static bool swap_on(char *device, size_t size)
 {
-	FILE *f = popen("f=/dev/shm/kmod-swap; dd if=/dev/zero of=$f bs=1M count=64 2>/dev/null && "
+	FILE *f = popen(LOOP_MODULE
+			"f=/dev/shm/kmod-swap; dd if=/dev/zero of=$f bs=1M count=64 2>/dev/null && "
 			"d=$(losetup -f --show $f 2>/dev/null) && mkswap $d >/dev/null && "
 			"swapon $d && echo $d; rm -f $f",
 			"r");
