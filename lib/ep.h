@@ -20,6 +20,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "node.h"
@@ -53,6 +54,11 @@ enum {
 /* Peers may write the receive slot. */
 #define OC_EP_RECV_OPEN (OC_EP_RECV_HEAP | OC_EP_RECV_MAP)
 
+/* Stage your send slot, please; and, above it, one more than the rank in the
+ * group whose parcel is to be served. */
+#define OC_EP_ASK_STAGE	 1u
+#define OC_EP_ASK_PARCEL 1 /* shift */
+
 struct oc_ep_line {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t word;
 	_Atomic uint32_t sleepers; /* set by waiters about to sleep on word */
@@ -62,16 +68,24 @@ struct oc_ep_line {
 	uint64_t scratch;	/* arena offset, or 0 */
 	uint64_t bytes;		/* of the call, as the owner sees it */
 	_Atomic uint64_t ready; /* bytes of send that may be read so far */
-	/* Set by a peer whose read was refused: stage your send, please. */
-	_Atomic uint32_t restage;
-	uint32_t stage_page; /* where it is staged: arena offset in OC_STAGE_PAGE */
+	_Atomic uint32_t asked; /* by peers who cannot get at a slot: OC_EP_ASK_* */
+	uint32_t stage_page;	/* where it is staged: arena offset in OC_STAGE_PAGE */
 };
 _Static_assert(sizeof(struct oc_ep_line) == OC_CACHELINE, "one line an operation");
+
+/* What is asked of one peer at a time: lib/parcel.h. */
+struct oc_ep_parcel {
+	uint64_t off; /* in the peer's receive slot */
+	uint32_t len;
+	uint32_t page; /* of the owner's arena, where the bytes are or go */
+	bool put;
+};
 
 struct oc_ep {
 	struct oc_ep_line line[OC_EP_LINES];
 	/* Highest operation number of groups the owner has left for good. */
 	_Alignas(OC_CACHELINE) _Atomic uint64_t left;
+	struct oc_ep_parcel parcel;
 };
 
 /* Takes one of this rank's endpoints: its index, or -ENOSPC. @seq: the last

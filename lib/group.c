@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "heap.h"
+#include "kdev.h"
 #include "mech.h"
 #include "wait.h"
 
@@ -33,6 +34,7 @@ static void group_free(struct oc_group *group)
 		oc_plan_destroy(group->plans[i]);
 	keep_drop(&group->scratch);
 	keep_drop(&group->stage);
+	keep_drop(&group->parcel);
 	keep_drop(&group->ring);
 	free(group->node_rank);
 	free(group->ep);
@@ -51,6 +53,7 @@ void oc_group_destroy(struct oc_group *group)
 	}
 	keep_drop(&group->scratch);
 	keep_drop(&group->stage);
+	keep_drop(&group->parcel);
 	/* The ring may still be read by members who are behind. */
 	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
 
@@ -115,6 +118,9 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 	card->cma = oc_mech_allowed(node, &oc_mech_cma);
 	if (node->kreg)
 		card->kernel = atomic_load(&node->mech_mask) & (OC_MECH_MAP | OC_MECH_KCOPY);
+	/* What cannot be told to be stale lasts one operation: not worth mapping. */
+	if (node->kreg && !oc_kdev_tracks())
+		card->kernel &= ~(uint32_t)OC_MECH_MAP;
 	card->ep_index = group ? oc_ep_take(&card->seq) : -ENOMEM;
 	for (uint32_t p = 0; p < node->nranks; p++) {
 		if (p == node->rank)

@@ -53,6 +53,7 @@ struct oc_group {
 	struct oc_keep scratch; /* the plan's scratch slot */
 	struct oc_keep stage;	/* a foreign send slot, where peers can read it */
 	struct oc_reach *reach; /* peers' slots mapped by the module: lib/reach.c */
+	struct oc_keep parcel;	/* what passes through here on its way: lib/parcel.c */
 	struct oc_keep ring;	/* OC_EP_LINES places for what eager plans stage */
 	uint8_t *done;		/* executor state, one byte a step */
 	size_t done_bytes;

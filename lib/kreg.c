@@ -14,10 +14,14 @@
 #define BUDGET_MIN   (64ul << 20) /* of one rank */
 #define SEEN	     256
 
-/* How often memory has to be asked for in vain after ... */
+/*
+ * How often memory has to be asked for in vain after ...; twice as often each
+ * time that happens to it again, up to WAIT_MAX, until it has been of use.
+ */
 #define AFTER_FIRST   1	 /* ... nothing, when only reused memory is wanted */
 #define AFTER_STALE   4	 /* ... it was replaced: maybe it is at every call */
-#define AFTER_REFUSAL 64 /* ... the kernel would not pin it */
+#define AFTER_REFUSAL 64 /* ... the kernel would not pin it, or a peer not map it */
+#define WAIT_MAX      4096
 
 struct place {
 	uintptr_t base;
@@ -26,15 +30,29 @@ struct place {
 	uint64_t used; /* the cache's clock when it was last asked for */
 	uint32_t holds;
 	bool write;
-	bool kept; /* a failed operation may still use it */
+	bool again;  /* the memory came more than once */
+	bool kept;   /* a failed operation may still use it */
+	bool blamed; /* not to be used again */
 };
 
 /* Memory that was asked for, pinned or not. */
 struct seen {
 	uintptr_t base;
 	size_t bytes;
-	uint32_t wait; /* askings left until it is worth pinning */
+	uint64_t asked;	  /* the cache's clock then */
+	uint32_t wait;	  /* askings left until it is worth pinning */
+	uint32_t penalty; /* what it was made to wait last, 0 nothing */
 	bool refused;
+};
+
+/* What is asked for: whole pages. */
+struct want {
+	uintptr_t base;
+	size_t bytes;
+	bool write;
+	bool stale;	/* a region around it was, and is no more */
+	uint64_t since; /* askings since this was asked for, UINT64_MAX never */
+	struct seen *seen;
 };
 
 struct oc_kreg {
@@ -42,9 +60,9 @@ struct oc_kreg {
 	size_t page;
 	size_t pinned;
 	size_t budget;
-	uint64_t clock;
-	uint32_t top; /* places from here on were never used */
-	bool said;    /* that a limit was met */
+	uint64_t clock; /* counts what is asked for */
+	uint32_t top;	/* places from here on were never used */
+	bool said;	/* that a limit was met */
 	struct place place[OC_KREG_PLACES];
 	struct seen seen[SEEN];
 };
@@ -93,90 +111,103 @@ void oc_kreg_destroy(struct oc_node *node)
 	node->kreg = NULL;
 }
 
-/* Whole pages around [p, p + len). */
-static void round_out(const struct oc_kreg *kreg, const void *p, size_t len, uintptr_t *base,
-		      size_t *bytes)
+static void ask(struct oc_kreg *kreg, const void *p, size_t len, bool write, uint32_t first,
+		struct want *want)
 {
 	uintptr_t mask = ~(uintptr_t)(kreg->page - 1);
+	struct seen *seen;
+	uint64_t hash;
 
-	*base = (uintptr_t)p & mask;
-	*bytes = (((uintptr_t)p + len + kreg->page - 1) & mask) - *base;
-}
-
-static struct seen *seen_of(struct oc_kreg *kreg, uintptr_t base, size_t bytes)
-{
-	uint64_t hash = (base / kreg->page + bytes) * 0x9e3779b97f4a7c15u;
-
-	return &kreg->seen[hash >> 32 & (SEEN - 1)];
+	*want = (struct want){.base = (uintptr_t)p & mask, .write = write, .since = UINT64_MAX};
+	want->bytes = (((uintptr_t)p + len + kreg->page - 1) & mask) - want->base;
+	hash = (want->base / kreg->page + want->bytes) * 0x9e3779b97f4a7c15u;
+	want->seen = seen = &kreg->seen[hash >> 32 & (SEEN - 1)];
+	kreg->clock++;
+	if (seen->base == want->base && seen->bytes == want->bytes)
+		want->since = kreg->clock - seen->asked;
+	else
+		*seen = (struct seen){.base = want->base, .bytes = want->bytes, .wait = first};
+	seen->asked = kreg->clock;
 }
 
 /* Whether this memory has been asked for often enough; counts this time. */
-static bool is_due(struct oc_kreg *kreg, uintptr_t base, size_t bytes, uint32_t first)
+static bool is_due(struct seen *seen)
 {
-	struct seen *seen = seen_of(kreg, base, bytes);
-
-	if (seen->base != base || seen->bytes != bytes)
-		*seen = (struct seen){.base = base, .bytes = bytes, .wait = first};
 	if (!seen->wait)
 		return true;
 	seen->wait--;
 	return false;
 }
 
-static void postpone(struct oc_kreg *kreg, uintptr_t base, size_t bytes, uint32_t wait)
+static void postpone(struct seen *seen, uint32_t least)
 {
-	*seen_of(kreg, base, bytes) = (struct seen){
-		.base = base, .bytes = bytes, .wait = wait, .refused = wait == AFTER_REFUSAL};
+	uint32_t wait = 2 * seen->penalty > least ? 2 * seen->penalty : least;
+
+	seen->wait = seen->penalty = wait < WAIT_MAX ? wait : WAIT_MAX;
+	seen->refused = least == AFTER_REFUSAL;
 }
 
-static bool covers(const struct place *place, uintptr_t base, size_t bytes)
+static bool is_busy(const struct place *place)
 {
-	return place->bytes && place->base <= base && base + bytes <= place->base + place->bytes;
+	return place->holds || place->kept;
+}
+
+static bool covers(uintptr_t base, size_t bytes, const struct want *want)
+{
+	return base <= want->base && want->base + want->bytes <= base + bytes;
+}
+
+/* The place of a region around this memory that is still good. On the way drops
+ * all that are not: they hold memory that the program has given back. */
+static struct place *find(struct oc_node *node, struct want *want)
+{
+	struct oc_kreg *kreg = node->kreg;
+
+	for (uint32_t i = 0; i < kreg->top; i++) {
+		struct place *place = &kreg->place[i];
+		bool around, fresh;
+
+		if (!place->bytes)
+			continue;
+		around = covers(place->base, place->bytes, want);
+		fresh = oc_kdev_region_fresh(&place->region);
+		if (around && fresh && !place->blamed && (place->write || !want->write))
+			return place;
+		want->stale = want->stale || (around && !fresh);
+		if (!fresh && !is_busy(place))
+			drop(node, place);
+	}
+	return NULL;
 }
 
 /*
- * The place of a region around this memory that is still good. On the way drops
- * those that are not, and those that a new region would make superfluous.
+ * Drops the region that has rested longest, but none that comes again more often
+ * than what it would make room for: where more memory is used in turns than may
+ * be pinned, part of it is served well instead of all of it badly (the reuse
+ * distances of LIRS, Jiang and Zhang). The bytes, 0 when there is none.
  */
-static struct place *find(struct oc_node *node, uintptr_t base, size_t bytes, bool write,
-			  bool *stale)
-{
-	struct oc_kreg *kreg = node->kreg;
-	struct place *found = NULL;
-
-	for (uint32_t i = 0; i < kreg->top && !found; i++) {
-		struct place *place = &kreg->place[i];
-		bool around = covers(place, base, bytes);
-		bool fresh = around && oc_kdev_region_fresh(&place->region);
-
-		*stale = *stale || (around && !fresh);
-		if (fresh && (place->write || !write))
-			found = place;
-		else if (around && !place->holds && !place->kept)
-			drop(node, place);
-	}
-	return found;
-}
-
-/* Drops the region that has rested longest. False when there is none. */
-static bool evict(struct oc_node *node)
+static size_t evict(struct oc_node *node, const struct want *want)
 {
 	struct oc_kreg *kreg = node->kreg;
 	struct place *oldest = NULL;
+	size_t bytes;
 
 	for (uint32_t i = 0; i < kreg->top; i++) {
 		struct place *place = &kreg->place[i];
 
-		if (place->bytes && !place->holds && !place->kept &&
+		if (place->bytes && !is_busy(place) &&
+		    (!place->again || kreg->clock - place->used > want->since) &&
 		    (!oldest || place->used < oldest->used))
 			oldest = place;
 	}
-	if (oldest)
-		drop(node, oldest);
-	return oldest;
+	if (!oldest)
+		return 0;
+	bytes = oldest->bytes;
+	drop(node, oldest);
+	return bytes;
 }
 
-static struct place *free_place(struct oc_node *node)
+static struct place *free_place(struct oc_node *node, const struct want *want)
 {
 	struct oc_kreg *kreg = node->kreg;
 
@@ -186,65 +217,97 @@ static struct place *free_place(struct oc_node *node)
 				return &kreg->place[i];
 		if (kreg->top < OC_KREG_PLACES)
 			return &kreg->place[kreg->top++];
-	} while (evict(node));
+	} while (evict(node, want));
 	return NULL;
 }
 
-static int pin(struct oc_node *node, uintptr_t base, size_t bytes, bool write,
-	       struct oc_kdev_region *region)
+/* -EAGAIN: there is no room for it, beside what comes again more often. */
+static int pin(struct oc_node *node, const struct want *want, struct oc_kdev_region *region)
 {
-	struct iovec iov = {.iov_base = (void *)base, .iov_len = bytes};
+	struct iovec iov = {.iov_base = (void *)want->base, .iov_len = want->bytes};
 	uint32_t flags = ONECOPY_REGION_READ | ONECOPY_REGION_LINGER;
 	struct oc_kreg *kreg = node->kreg;
+	size_t freed = 0, bytes;
 	int err;
 
-	if (write)
+	if (want->bytes > kreg->budget)
+		return -EDQUOT;
+	if (want->write)
 		flags |= ONECOPY_REGION_WRITE;
-	while (kreg->pinned + bytes > kreg->budget)
-		if (!evict(node))
-			return -EDQUOT;
-	do
+	while (kreg->pinned + want->bytes > kreg->budget)
+		if (!evict(node, want))
+			return -EAGAIN;
+	for (;;) {
 		err = oc_kdev_region_create(&iov, 1, flags, region);
-	while ((err == -ENOMEM || err == -EDQUOT || err == -ENOSPC) && evict(node));
-	return err;
+		/* What does not fit after as much has gone will not fit. */
+		if ((err != -ENOMEM && err != -EDQUOT && err != -ENOSPC) || freed >= want->bytes)
+			return err;
+		bytes = evict(node, want);
+		if (!bytes)
+			return err;
+		freed += bytes;
+	}
 }
 
-static int add(struct oc_node *node, uintptr_t base, size_t bytes, bool write, struct place **out)
+/* Regions that the new one makes superfluous. */
+static void supersede(struct oc_node *node, const struct place *by)
 {
 	struct oc_kreg *kreg = node->kreg;
-	struct place *place = free_place(node);
+
+	for (uint32_t i = 0; i < kreg->top; i++) {
+		struct place *place = &kreg->place[i];
+		struct want same = {.base = place->base, .bytes = place->bytes};
+
+		if (place != by && place->bytes && !is_busy(place) &&
+		    (by->write || !place->write) && covers(by->base, by->bytes, &same))
+			drop(node, place);
+	}
+}
+
+static int add(struct oc_node *node, const struct want *want, struct place **out)
+{
+	struct oc_kreg *kreg = node->kreg;
+	struct place *place = free_place(node, want);
 	struct oc_kreg_entry *entry;
 	int err;
 
 	if (!place)
-		return -ENOSPC;
-	err = pin(node, base, bytes, write, &place->region);
+		return -EAGAIN;
+	err = pin(node, want, &place->region);
+	if (err == -EAGAIN)
+		return err;
 	if (err) {
 		if (err != -EFAULT && !kreg->said) {
 			kreg->said = true;
 			oc_note("memory is not mapped for peers: no more may be pinned "
 				"(ulimit -l)");
 		}
-		postpone(kreg, base, bytes, AFTER_REFUSAL);
+		postpone(want->seen, AFTER_REFUSAL);
 		return -EOPNOTSUPP;
 	}
-	place->base = base;
-	place->bytes = bytes;
-	place->write = write;
-	kreg->pinned += bytes;
+	place->base = want->base;
+	place->bytes = want->bytes;
+	place->write = want->write;
+	place->again = want->since != UINT64_MAX;
+	kreg->pinned += want->bytes;
 	entry = entry_of(node, place);
-	atomic_store_explicit(&entry->base, base, memory_order_relaxed);
-	atomic_store_explicit(&entry->bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&entry->base, want->base, memory_order_relaxed);
+	atomic_store_explicit(&entry->bytes, want->bytes, memory_order_relaxed);
 	atomic_store_explicit(&entry->cookie, place->region.cookie, memory_order_release);
+	supersede(node, place);
 	*out = place;
 	return 0;
 }
 
 /* Under the lock. */
-static uint32_t hold(struct oc_kreg *kreg, struct place *place)
+static uint32_t hold(struct oc_kreg *kreg, struct place *place, const struct want *want, bool again)
 {
 	place->holds++;
-	place->used = ++kreg->clock;
+	place->used = kreg->clock;
+	place->again = place->again || again;
+	if (again)
+		want->seen->penalty = 0;
+	want->seen->refused = false;
 	return (uint32_t)(place - kreg->place);
 }
 
@@ -253,21 +316,19 @@ int oc_kreg_get(struct oc_node *node, const void *p, size_t len, bool write, uin
 {
 	struct oc_kreg *kreg = node->kreg;
 	struct place *found;
-	bool stale = false;
-	uintptr_t base;
-	size_t bytes;
+	struct want want;
 	int err = 0;
 
-	round_out(kreg, p, len, &base, &bytes);
 	pthread_mutex_lock(&kreg->lock);
-	found = find(node, base, bytes, write, &stale);
+	ask(kreg, p, len, write, 0, &want);
+	found = find(node, &want);
 	*again = found;
-	if (!found && seen_of(kreg, base, bytes)->refused && !is_due(kreg, base, bytes, 0))
+	if (!found && want.seen->refused && !is_due(want.seen))
 		err = -EOPNOTSUPP;
 	else if (!found)
-		err = add(node, base, bytes, write, &found);
+		err = add(node, &want, &found);
 	if (!err)
-		*place = hold(kreg, found);
+		*place = hold(kreg, found, &want, *again);
 	pthread_mutex_unlock(&kreg->lock);
 	return err;
 }
@@ -276,24 +337,39 @@ int oc_kreg_get_reused(struct oc_node *node, const void *p, size_t len, bool wri
 {
 	struct oc_kreg *kreg = node->kreg;
 	struct place *found;
-	bool stale = false;
-	uintptr_t base;
-	size_t bytes;
+	struct want want;
+	bool again;
 	int err = 0;
 
-	round_out(kreg, p, len, &base, &bytes);
 	pthread_mutex_lock(&kreg->lock);
-	found = find(node, base, bytes, write, &stale);
-	if (!found && stale)
-		postpone(kreg, base, bytes, AFTER_STALE);
-	if (!found && !is_due(kreg, base, bytes, AFTER_FIRST))
+	ask(kreg, p, len, write, AFTER_FIRST, &want);
+	found = find(node, &want);
+	again = found;
+	if (!found && want.stale)
+		postpone(want.seen, AFTER_STALE);
+	if (!found && !is_due(want.seen))
 		err = -EAGAIN;
 	else if (!found)
-		err = add(node, base, bytes, write, &found);
+		err = add(node, &want, &found);
 	if (!err)
-		*place = hold(kreg, found);
+		*place = hold(kreg, found, &want, again);
 	pthread_mutex_unlock(&kreg->lock);
 	return err;
+}
+
+void oc_kreg_blame(struct oc_node *node, uint32_t index)
+{
+	struct oc_kreg *kreg = node->kreg;
+	struct place *place = &kreg->place[index];
+	struct want want;
+
+	pthread_mutex_lock(&kreg->lock);
+	if (!place->blamed) {
+		ask(kreg, (void *)place->base, place->bytes, false, 0, &want);
+		postpone(want.seen, AFTER_REFUSAL);
+	}
+	place->blamed = true;
+	pthread_mutex_unlock(&kreg->lock);
 }
 
 void oc_kreg_put(struct oc_node *node, uint32_t index, bool failed)
@@ -304,7 +380,7 @@ void oc_kreg_put(struct oc_node *node, uint32_t index, bool failed)
 	pthread_mutex_lock(&kreg->lock);
 	place->holds--;
 	place->kept = place->kept || failed;
-	if (!place->holds && !place->kept && !oc_kdev_tracks())
+	if (!is_busy(place) && (place->blamed || !oc_kdev_tracks()))
 		drop(node, place);
 	pthread_mutex_unlock(&kreg->lock);
 }

@@ -52,8 +52,8 @@ void oc_kreg_destroy(struct oc_node *node);
 /*
  * Holds a region around [p, p + len), readable, with @write writable too: its
  * place in the table. @again: it was there already. -EOPNOTSUPP this memory
- * cannot be pinned, or not as much of it; -ENOSPC all places are held. Any
- * thread.
+ * cannot be pinned, or not as much of it; -EAGAIN not beside the regions that
+ * are held or come again more often. Any thread.
  */
 int oc_kreg_get(struct oc_node *node, const void *p, size_t len, bool write, uint32_t *place,
 		bool *again);
@@ -62,6 +62,10 @@ int oc_kreg_get(struct oc_node *node, const void *p, size_t len, bool write, uin
  * will not come again is not worth the pinning. -EAGAIN for the others. */
 int oc_kreg_get_reused(struct oc_node *node, const void *p, size_t len, bool write,
 		       uint32_t *place);
+
+/* A peer could not get at the held region: does not use it any more once it is
+ * free, nor this memory for a good while. */
+void oc_kreg_blame(struct oc_node *node, uint32_t place);
 
 /* Ends the hold. @failed: a peer may still be at it, so the memory must stay
  * what it is for as long as this process lives. */

@@ -9,6 +9,7 @@
 #include "kmap.h"
 #include "kreg.h"
 #include "mech_cma.h"
+#include "parcel.h"
 
 #define MAP_MIN	 ((size_t)16 << 10)  /* below this staging costs less than asking */
 #define CALL_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
@@ -96,6 +97,17 @@ void oc_reach_offer(struct oc_run *run, uint32_t *flags)
 		*flags |= offer_recv(run);
 	if (run->foreign)
 		*flags |= offer_send(run);
+}
+
+void oc_reach_blame(struct oc_run *run, enum oc_slot slot)
+{
+	int place = slot == OC_SLOT_RECV ? run->recv_place : run->send_place;
+
+	if (place >= 0)
+		oc_kreg_blame(run->group->node, (uint32_t)place);
+	/* A refusal of CMA is about the processes. */
+	else if (slot == OC_SLOT_SEND)
+		run->group->cma = false;
 }
 
 void oc_reach_end(struct oc_run *run, bool failed)
@@ -208,16 +220,25 @@ int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot
 {
 	struct offer offer;
 
+	int err;
+
 	if (!look_up(run, peer, slot, &offer))
 		return -EOPNOTSUPP;
-	return move(run, OC_KDEV_GET, peer, &offer, off, dst, len);
+	err = move(run, OC_KDEV_GET, peer, &offer, off, dst, len);
+	if (err && slot == OC_SLOT_RECV)
+		err = oc_parcel_move(run, peer, off, dst, len, false);
+	return err;
 }
 
 int oc_reach_put(struct oc_run *run, uint32_t peer, uint64_t off, const void *src, size_t len)
 {
 	struct offer offer;
 
+	void *from = (void *)(uintptr_t)src;
+
 	if (!look_up(run, peer, OC_SLOT_RECV, &offer))
 		return -EOPNOTSUPP;
-	return move(run, OC_KDEV_PUT, peer, &offer, off, (void *)(uintptr_t)src, len);
+	if (!move(run, OC_KDEV_PUT, peer, &offer, off, from, len))
+		return 0;
+	return oc_parcel_move(run, peer, off, from, len, true);
 }

@@ -25,6 +25,10 @@
  */
 void oc_reach_offer(struct oc_run *run, uint32_t *flags);
 
+/* Peers could not get at this rank's send or receive slot the way it was offered:
+ * offers it another way from the next operation on. */
+void oc_reach_blame(struct oc_run *run, enum oc_slot slot);
+
 /* Ends the holds on one's own memory and on peers'. @failed: peers may still be
  * at this rank's. Does nothing where oc_reach_offer() was not called. */
 void oc_reach_end(struct oc_run *run, bool failed);
@@ -35,8 +39,9 @@ char *oc_reach_at(struct oc_run *run, uint32_t peer, enum oc_slot slot);
 
 /*
  * Copies by system call, of a slot that was offered: from @peer's send or receive
- * slot, or to its receive slot. 0, or -errno when neither the module nor CMA
- * does it.
+ * slot, or to its receive slot. A receive slot that neither the module nor CMA
+ * reaches is left to its owner (lib/parcel.h). 0; -errno for a send slot that
+ * they do not reach, or when that failed too.
  */
 int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot, uint64_t off,
 		 size_t len);

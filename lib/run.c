@@ -7,8 +7,8 @@
  * is never written by peers; plans carry a second way for that (OC_COND_*).
  * With the kernel module both are as good as in the heap: reach.c.
  *
- * A peer whose read is refused sets `restage` in the owner's line. The
- * owner, which stays until all its readers are done, then stages as above.
+ * A peer whose read is refused says so in the owner's line (`asked`). The owner,
+ * which stays until all its readers are done, then stages as above.
  *
  * In an eager plan what peers read has been copied into the ring before READY.
  * The owner may be operations ahead then: a line of its endpoint and a place in
@@ -22,6 +22,7 @@
 
 #include "copy.h"
 #include "heap.h"
+#include "parcel.h"
 #include "reach.h"
 #include "wait.h"
 
@@ -87,7 +88,7 @@ int oc_run_offer(struct oc_run *run)
 
 	line->send = line->recv = line->scratch = 0;
 	line->bytes = run->plan->shape.bytes;
-	atomic_store_explicit(&line->restage, 0, memory_order_relaxed);
+	atomic_store_explicit(&line->asked, 0, memory_order_relaxed);
 	if (run->plan->shape.eager) {
 		int err = send_is_read(run->plan) ? stage_eager(run) : 0;
 
@@ -140,19 +141,30 @@ int oc_run_stage(struct oc_run *run)
 }
 
 /* Somebody could not read this rank's send slot: it will be so again. */
-static int serve_restage(struct oc_run *run)
+static int restage(struct oc_run *run)
 {
 	struct oc_ep_line *line = run->line;
 	uint32_t flags = oc_line_flags(line);
 
-	if (!(flags & OC_EP_SEND_AWAY) ||
-	    !atomic_load_explicit(&line->restage, memory_order_acquire))
+	if (!(flags & OC_EP_SEND_AWAY))
 		return 0;
-	run->group->cma = false;
-	run->group->kernel = 0;
+	oc_reach_blame(run, OC_SLOT_SEND);
 	flags = (flags & ~(uint32_t)OC_EP_SEND_AWAY) | OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_release);
 	return oc_run_stage(run);
+}
+
+/* Does what peers ask for who cannot get at this rank's slots. */
+static int serve(struct oc_run *run)
+{
+	uint32_t asked = atomic_load_explicit(&run->line->asked, memory_order_acquire);
+	int err = 0;
+
+	if (asked >> OC_EP_ASK_PARCEL) {
+		oc_reach_blame(run, OC_SLOT_RECV);
+		err = oc_parcel_serve(run, (asked >> OC_EP_ASK_PARCEL) - 1);
+	}
+	return !err && asked & OC_EP_ASK_STAGE ? restage(run) : err;
 }
 
 /* A peer that gave up will post no stage any more. */
@@ -164,7 +176,7 @@ bool oc_run_gave_up(struct oc_run *run, struct oc_ep_line *line)
 
 int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
 {
-	int err = serve_restage(run);
+	int err = serve(run);
 
 	if (err)
 		return err;
@@ -233,7 +245,7 @@ static int ask_to_stage(struct oc_run *run, uint32_t peer)
 {
 	struct oc_ep_line *line = oc_group_line(run->group, peer);
 
-	atomic_store_explicit(&line->restage, 1, memory_order_release);
+	atomic_fetch_or_explicit(&line->asked, OC_EP_ASK_STAGE, memory_order_release);
 	/* The owner looks at this whenever it waits. */
 	while (oc_line_flags(line) & OC_EP_SEND_AWAY) {
 		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);

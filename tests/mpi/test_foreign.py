@@ -23,11 +23,16 @@ KINDS = ["stack", "static", "mapped", "shared"]
 
 
 def moved(
-    runner: Runner, programs: Programs, ranks: int, *argv: str, env: Mapping[str, str] | None = None
+    runner: Runner,
+    programs: Programs,
+    ranks: int,
+    *argv: str,
+    env: Mapping[str, str] | None = None,
+    name: str = "foreign",
 ) -> dict[str, int]:
     """Runs the program: the bytes each mechanism moved, of all ranks."""
     path = runner.cwd / "stats"
-    program = programs.build("foreign", ["hazards/foreign.c"])
+    program = programs.build(name, [f"hazards/{name}.c"], "-lpthread")
     runner.mpirun(
         ranks,
         program,
@@ -65,6 +70,31 @@ def test_no_room_to_map(runner: Runner, programs: Programs) -> None:
     by = moved(runner, programs, 2, "static", "nomap")
     assert by["kcopy"] > 0
     assert by["map"] > 0
+
+
+MIXES = [{}, {"ONECOPY_MECH": "map"}, {"ONECOPY_MECH": "map,kcopy"}]
+
+
+@pytest.mark.parametrize("env", MIXES if MODULE else MIXES[:1], ids=lambda env: env.get("ONECOPY_MECH", "default"))
+def test_stale_during_calls(runner: Runner, programs: Programs, env: Mapping[str, str]) -> None:
+    """Regions that the kernel calls stale while peers copy: the bytes arrive all the same."""
+    moved(runner, programs, 3, "shared", "restless", env=env)
+
+
+def test_once(runner: Runner, programs: Programs) -> None:
+    """Memory that is used once is copied, by whatever can, and never mapped."""
+    by = moved(runner, programs, 3, "once", name="oneshot")
+    assert by["map"] == 0
+    assert (by["kcopy"] > 0) == MODULE
+    assert not MODULE or by["cma"] + by["staged"] == 0
+
+
+@needs_module
+def test_again(runner: Runner, programs: Programs) -> None:
+    """Memory that is used again is mapped from the second call with it on: all but one of twelve turns of two."""
+    by = moved(runner, programs, 3, "again", name="oneshot")
+    assert by["kcopy"] > 0
+    assert by["map"] > 10 * (by["kcopy"] + by["staged"] + by["cma"])
 
 
 @needs_module

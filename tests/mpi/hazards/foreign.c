@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * foreign stack|static|mapped|shared [nomap]: every collective from and to memory
+ * foreign stack|static|mapped|shared [nomap|restless]: every collective from and to memory
  * the shared heap does not hold, over and over, rewritten at once and now and then
  * replaced or shared with a child. Buffers begin off page boundaries, and what
  * lies around them must not change. nomap: rank 1 has no address space left to
- * map anything after the first calls.
+ * map anything after the first calls. restless: a thread of each rank makes the
+ * kernel unmap a page of each buffer, which stays what it is, during the calls:
+ * regions become stale in the middle. Shared memory only.
  */
 #include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pattern.h"
@@ -200,6 +205,32 @@ static void run(const struct pair *it, bool nomap)
 	setrlimit(RLIMIT_AS, &old);
 }
 
+static atomic_bool resting;
+
+static void *stir(void *arg)
+{
+	const struct pair *it = arg;
+	struct timespec nap = {.tv_nsec = 20000};
+
+	while (!resting) {
+		madvise(it->send - GUARD, 1, MADV_DONTNEED);
+		madvise(it->recv - GUARD, 1, MADV_DONTNEED);
+		nanosleep(&nap, NULL);
+	}
+	return NULL;
+}
+
+static void run_restless(struct pair *it)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, stir, it))
+		pattern_fail("pthread_create");
+	run(it, false);
+	resting = true;
+	pthread_join(thread, NULL);
+}
+
 static void on_stack(bool nomap)
 {
 	unsigned int send[WORDS], recv[WORDS];
@@ -208,13 +239,16 @@ static void on_stack(bool nomap)
 	run(&it, nomap);
 }
 
-static void in_mappings(bool nomap, int flags)
+static void in_mappings(bool nomap, bool restless, int flags)
 {
 	unsigned int *send = map(NULL, flags), *recv = map(NULL, flags);
 	struct pair it = {
 		.send = send + GUARD, .recv = recv + GUARD, .replaceable = flags == MAP_PRIVATE};
 
-	run(&it, nomap);
+	if (restless)
+		run_restless(&it);
+	else
+		run(&it, nomap);
 	munmap(send, WORDS * 4);
 	munmap(recv, WORDS * 4);
 }
@@ -224,6 +258,7 @@ int main(int argc, char **argv)
 	static unsigned int fixed[2][WORDS + 1];
 	const char *kind = argc > 1 ? argv[1] : "";
 	bool nomap = argc > 2 && !strcmp(argv[2], "nomap");
+	bool restless = argc > 2 && !strcmp(argv[2], "restless");
 	struct pair it = {.send = fixed[0] + GUARD, .recv = fixed[1] + GUARD, .forks = true};
 
 	/* Memory for small things, so that nomap takes none from them. */
@@ -238,9 +273,9 @@ int main(int argc, char **argv)
 	if (!strcmp(kind, "stack"))
 		on_stack(nomap);
 	else if (!strcmp(kind, "mapped"))
-		in_mappings(nomap, MAP_PRIVATE);
+		in_mappings(nomap, false, MAP_PRIVATE);
 	else if (!strcmp(kind, "shared"))
-		in_mappings(nomap, MAP_SHARED);
+		in_mappings(nomap, restless, MAP_SHARED);
 	else
 		run(&it, nomap);
 	MPI_Finalize();

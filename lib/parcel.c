@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "parcel.h"
+
+#include <errno.h>
+
+#include "copy.h"
+#include "heap.h"
+#include "wait.h"
+
+/* Puts this rank's parcel up at the owner: one at a time. */
+static int announce(struct oc_run *run, uint32_t peer)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	uint32_t mine = (run->group->rank + 1) << OC_EP_ASK_PARCEL;
+
+	for (;;) {
+		uint32_t asked = atomic_load_explicit(&line->asked, memory_order_relaxed);
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err;
+
+		if (!(asked >> OC_EP_ASK_PARCEL) &&
+		    atomic_compare_exchange_weak_explicit(&line->asked, &asked, asked | mine,
+							  memory_order_release,
+							  memory_order_relaxed))
+			return 0;
+		err = oc_run_idle(run, peer, line, word);
+		if (err)
+			return err;
+	}
+}
+
+/* The owner looks at what it is asked for whenever it waits. */
+static int await_answer(struct oc_run *run, uint32_t peer)
+{
+	struct oc_ep_line *line = oc_group_line(run->group, peer);
+
+	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_EP_ASK_PARCEL ==
+	       run->group->rank + 1) {
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err = oc_run_idle(run, peer, line, word);
+
+		if (err)
+			return err;
+	}
+	run->group->idle = 0;
+	return 0;
+}
+
+int oc_parcel_move(struct oc_run *run, uint32_t peer, uint64_t off, void *here, size_t len,
+		   bool put)
+{
+	struct oc_ep_parcel *parcel = &run->group->me->parcel;
+	char *box = oc_keep_get(&run->group->parcel, OC_STAGE_CHUNK), *at = here;
+	int err = box ? 0 : -ENOMEM;
+
+	while (len && !err) {
+		size_t part = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+
+		if (put)
+			oc_copy_bytes(box, at, part, false);
+		*parcel = (struct oc_ep_parcel){
+			.off = off,
+			.len = (uint32_t)part,
+			.page = (uint32_t)(((uintptr_t)box - oc_heap_range.base) / OC_STAGE_PAGE),
+			.put = put};
+		err = announce(run, peer);
+		if (!err)
+			err = await_answer(run, peer);
+		if (!err && !put)
+			oc_copy_bytes(at, box, part, false);
+		at += part;
+		off += part;
+		len -= part;
+		oc_group_stats.staged_calls++;
+		oc_group_stats.staged_bytes += part;
+	}
+	return err;
+}
+
+int oc_parcel_serve(struct oc_run *run, uint32_t asker)
+{
+	const struct oc_ep_parcel parcel = run->group->ep[asker]->parcel;
+	char *box = run->group->arena[asker] + (uint64_t)parcel.page * OC_STAGE_PAGE;
+	char *at = (char *)run->bind->recv + parcel.off;
+
+	if (parcel.off > run->bind->recv_bytes || parcel.len > run->bind->recv_bytes - parcel.off)
+		return -EMSGSIZE;
+	oc_copy_bytes(parcel.put ? at : box, parcel.put ? box : at, parcel.len, false);
+	atomic_fetch_and_explicit(&run->line->asked, (1u << OC_EP_ASK_PARCEL) - 1,
+				  memory_order_release);
+	return 0;
+}
