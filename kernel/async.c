@@ -10,8 +10,12 @@
  * poll their slots as a ring.
  *
  * A job's end: first pages and regions are given back, then the word is
- * written with release order, then events are raised. So whoever sees the word
- * sees the data, and finds nothing of the copy left.
+ * written with release order, then events are raised, and then it counts no
+ * more. So whoever sees the word sees the data, and finds nothing of the copy left;
+ * and who finds no job left may raise an event that comes after all others.
+ *
+ * Jobs hold kernel memory and pinned pages. There are at most @max_jobs: who
+ * submits more waits.
  *
  * Words are written and never read here: what has to be known about a slot is in
  * @pending.
@@ -22,6 +26,7 @@
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -29,11 +34,14 @@
 
 #include "dma.h"
 #include "events.h"
+#include "limit.h"
 #include "stats.h"
 #include "words.h"
 
 /* Threads of a file whose copies may end in any order. */
 #define OCK_ASYNC_THREADS 4
+/* A slot for each is all that clients can tell apart; but slots can be many. */
+#define OCK_ASYNC_JOBS 65536
 
 struct ock_job {
 	struct list_head node;
@@ -59,11 +67,15 @@ struct ock_async {
 	struct list_head queue;
 	struct list_head flying;
 	bool draining;
-	u64 nr_jobs;	       /* not ended */
+	u64 nr_jobs;	       /* let in and not ended; read without lock to wait */
 	struct xarray pending; /* COMPLETION: the slot's job */
 
+	u64 max_jobs;
+	wait_queue_head_t room; /* who submits */
 	wait_queue_head_t work; /* threads */
 	wait_queue_head_t idle; /* close */
+	struct ock_user *user;	/* whose the threads are */
+	unsigned int charged;	/* threads, to the user */
 	unsigned int nr_threads;
 	struct task_struct *threads[OCK_ASYNC_THREADS];
 };
@@ -88,11 +100,14 @@ void ock_async_end(struct ock_job *job, int err, u64 copied)
 	if (async->completion)
 		xa_erase(&async->pending, job->slot);
 	ock_word_write(&job->word, err, copied);
-	async->nr_jobs--;
 	spin_unlock(&async->lock);
 	if (job->event)
 		ock_events_raise(&async->events, job->event);
 	kfree(job);
+	spin_lock(&async->lock);
+	async->nr_jobs--;
+	wake_up(&async->room);
+	spin_unlock(&async->lock);
 }
 
 static void ock_job_flown(void *data, int err, u64 copied)
@@ -125,11 +140,11 @@ out:
 static void ock_job_run(struct ock_job *job)
 {
 	u64 copied = 0;
-	int err = -ENOMEM;
+	int err;
 
 	if (job->how & OCK_SUBMIT_DMA)
 		err = ock_dma_run(job->channel, &job->copy, &copied);
-	if (err == -ENOMEM)
+	else
 		err = ock_copy_run(&job->copy, &copied);
 	ock_async_end(job, err, copied);
 }
@@ -167,6 +182,8 @@ static int ock_async_thread(void *data)
 	 * An impossible mask leaves it free to run anywhere.
 	 */
 	set_cpus_allowed_ptr(current, start->cpus);
+	/* What close breaks off a copy with. */
+	allow_kernel_signal(SIGKILL);
 	complete(&start->begun);
 	for (;;) {
 		job = NULL;
@@ -179,10 +196,11 @@ static int ock_async_thread(void *data)
 	}
 }
 
-/* Lets the job in, or says why not. */
-static int ock_async_admit(struct ock_async *async, struct ock_job *job)
+static int ock_async_enter(struct ock_async *async, struct ock_job *job)
 {
 	lockdep_assert_held(&async->lock);
+	if (async->nr_jobs >= async->max_jobs)
+		return -EAGAIN;
 	if (async->completion) {
 		int err = xa_insert(&async->pending, job->slot, job, GFP_ATOMIC | __GFP_NOWARN);
 
@@ -192,6 +210,24 @@ static int ock_async_admit(struct ock_async *async, struct ock_job *job)
 	ock_word_reset(&job->word);
 	async->nr_jobs++;
 	return 0;
+}
+
+/* Success: the job is in, and the lock is held. Else why not. */
+static int ock_async_admit(struct ock_async *async, struct ock_job *job)
+{
+	int err;
+
+	do {
+		err = wait_event_killable(async->room, READ_ONCE(async->nr_jobs) < async->max_jobs);
+		if (err)
+			return -EINTR;
+		spin_lock(&async->lock);
+		err = ock_async_enter(async, job);
+		if (!err)
+			return 0;
+		spin_unlock(&async->lock);
+	} while (err == -EAGAIN);
+	return err;
 }
 
 static int ock_job_create(struct ock_async *async, u32 slot, u32 how, struct ock_job **result)
@@ -238,10 +274,8 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 	err = ock_job_create(async, slot, how, &job);
 	if (err)
 		return err;
-	spin_lock(&async->lock);
 	err = ock_async_admit(async, job);
 	if (err) {
-		spin_unlock(&async->lock);
 		ock_job_free(job);
 		return err;
 	}
@@ -256,8 +290,12 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 		return 0;
 	}
 	err = ock_dma_start(job->channel, &job->copy, ock_job_flown, job);
-	if (err)
-		ock_job_flown(job, err, 0);
+	if (err) {
+		u64 copied = 0;
+
+		err = ock_copy_run(&job->copy, &copied);
+		ock_job_flown(job, err, copied);
+	}
 	return 0;
 }
 
@@ -270,13 +308,12 @@ int ock_async_begin(struct ock_async *async, u32 slot, u32 how, struct ock_job *
 	if (err)
 		return err;
 	job->started = true;
-	spin_lock(&async->lock);
 	err = ock_async_admit(async, job);
-	spin_unlock(&async->lock);
 	if (err) {
 		ock_job_free(job);
 		return err;
 	}
+	spin_unlock(&async->lock);
 	*result = job;
 	return 0;
 }
@@ -345,16 +382,27 @@ bool ock_async_have_dma(void)
 
 /* ---- a file's ---- */
 
+/* Under the lock, so that who has said so has left it. */
+static bool ock_async_landed(struct ock_async *async)
+{
+	bool landed;
+
+	spin_lock(&async->lock);
+	landed = list_empty(&async->flying) && !async->draining;
+	spin_unlock(&async->lock);
+	return landed;
+}
+
 static void ock_async_destroy(struct ock_async *async)
 {
 	struct ock_job *job;
 
+	/* A copy may be of terabytes, and nobody will hear of its end. */
+	for (unsigned int i = 0; i < async->nr_threads; i++)
+		send_sig(SIGKILL, async->threads[i], 1);
 	for (unsigned int i = 0; i < async->nr_threads; i++)
 		kthread_stop(async->threads[i]);
-	wait_event(async->idle, list_empty(&async->flying) && !READ_ONCE(async->draining));
-	/* Who woke us up may yet have to leave the lock. */
-	spin_lock(&async->lock);
-	spin_unlock(&async->lock);
+	wait_event(async->idle, ock_async_landed(async));
 
 	while ((job = ock_async_take(async)))
 		ock_job_free(job);
@@ -362,6 +410,7 @@ static void ock_async_destroy(struct ock_async *async)
 	ock_words_deinit(&async->words);
 	xa_destroy(&async->pending);
 	ock_dma_unhold();
+	ock_user_threads_give(async->user, async->charged);
 	kfree(async);
 }
 
@@ -393,6 +442,15 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
 	if (!async)
 		return -ENOMEM;
+	/* Threads are not charged to who asks for them otherwise. */
+	err = ock_user_threads_take(config->limits, threads);
+	if (err) {
+		kfree(async);
+		return err;
+	}
+	async->user = config->limits->user;
+	async->charged = threads;
+	async->max_jobs = min_t(u64, config->nr_slots, OCK_ASYNC_JOBS);
 	async->completion = config->words == OCK_WORDS_COMPLETION;
 	ock_words_init(&async->words, config->words, config->nr_slots);
 	ock_events_init(&async->events, async->completion, config->nr_slots);
@@ -400,6 +458,7 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	spin_lock_init(&async->lock);
 	INIT_LIST_HEAD(&async->queue);
 	INIT_LIST_HEAD(&async->flying);
+	init_waitqueue_head(&async->room);
 	init_waitqueue_head(&async->work);
 	init_waitqueue_head(&async->idle);
 	ock_dma_hold();

@@ -16,6 +16,7 @@
 #include <linux/types.h>
 
 #include "copy.h"
+#include "limit.h"
 
 struct ock_async;
 
@@ -32,6 +33,7 @@ struct ock_async_config {
 	const struct cpumask *cpus;  /* where to run; NULL: where the caller may */
 	struct eventfd_ctx *eventfd; /* NULL: none; taken over by success */
 	const char *name;	     /* of threads */
+	const struct ock_limits *limits;
 };
 
 /* How one copy is to run. */
@@ -39,13 +41,13 @@ struct ock_async_config {
 #define OCK_SUBMIT_DMA	  0x2u /* a DMA channel copies; -ENODEV if there is none */
 #define OCK_SUBMIT_EVENT  0x4u /* queue an event (read(), poll(), eventfd) when done */
 
-/* Zeroed words. -ENOMEM, -EAGAIN and what kthread creation says. */
+/* Zeroed words. -ENOMEM, -EDQUOT beyond max_threads, and what kthread creation says. */
 int ock_async_create(const struct ock_async_config *config, struct ock_async **async);
 
 /*
- * At release() of the file: nobody submits any more. Copies that run are waited
- * for (killed or not: they are bounded), those queued are dropped with no
- * word written. Words stay while mapped (VMAs hold the file, so none is left).
+ * At release() of the file: nobody submits any more. The copy that a thread makes is
+ * broken off, engines are waited for, what is queued is dropped with no word
+ * written. Words stay while mapped (VMAs hold the file, so none is left).
  */
 void ock_async_close(struct ock_async *async);
 
@@ -58,10 +60,11 @@ int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
 /*
  * Queues. Success takes over all that *copy holds and leaves it initialised;
  * it has no LOCAL end. The slot's word is PENDING before this returns. DMA without THREAD
- * is started by the caller, and waited for by nobody.
+ * is started by the caller, and waited for by nobody. Waits while there are as many
+ * copies under way as slots.
  * -ERANGE no such slot, -EBUSY the slot is pending (COMPLETION words only) or
  * no room for another event, -ENODEV, -ENXIO EVENT with no way to
- * wait for one, -ENOMEM.
+ * wait for one, -EINTR killed, -ENOMEM.
  */
 int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u32 how);
 

@@ -16,6 +16,10 @@ static uint max_user_regions = 1U << 20;
 module_param(max_user_regions, uint, 0644);
 MODULE_PARM_DESC(max_user_regions, "Regions a user may have");
 
+static uint max_user_threads = 4096;
+module_param(max_user_threads, uint, 0644);
+MODULE_PARM_DESC(max_user_threads, "Kernel threads for asynchronous copies that a user may have");
+
 int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **result)
 {
 	struct ock_ctx *ctx;
@@ -31,6 +35,7 @@ int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **resul
 	}
 	ctx->limits.max_pages = READ_ONCE(max_user_pages);
 	ctx->limits.max_regions = READ_ONCE(max_user_regions);
+	ctx->limits.max_threads = READ_ONCE(max_user_threads);
 	ctx->limits.memlock = memlock;
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "events.h"
 
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -27,6 +28,7 @@ static void ock_events_free(struct list_head *list)
 	while ((event = list_first_entry_or_null(list, struct ock_event, node))) {
 		list_del(&event->node);
 		kfree(event);
+		cond_resched();
 	}
 }
 

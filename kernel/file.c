@@ -266,6 +266,7 @@ static int ock_file_setup(struct ock_call *call)
 		.words = OCK_WORDS_COMPLETION,
 		.nr_slots = setup->nr_slots,
 		.name = "onecopy",
+		.limits = &file->ctx->limits,
 	};
 	struct ock_async *async;
 	int err = 0;

@@ -407,6 +407,7 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "knem-ctx-%x", atomic_inc_return(&serial));
 	config.name = name;
+	config.limits = &knem->ctx->limits;
 	mutex_lock(&knem->lock);
 	if (knem->async) {
 		err = -EBUSY;
@@ -428,7 +429,7 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 	smp_store_release(&knem->async, async);
 out:
 	mutex_unlock(&knem->lock);
-	return err;
+	return ock_knem_error(err);
 }
 
 static ssize_t ock_knem_read(struct file *file, char __user *to, size_t size, loff_t *position)

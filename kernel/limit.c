@@ -19,6 +19,7 @@ struct ock_user {
 	refcount_t refs;
 	atomic64_t pages;
 	atomic_t regions;
+	atomic_t threads;
 };
 
 /* Few users share a node, and only open() looks one up. */
@@ -80,6 +81,25 @@ int ock_user_region_take(const struct ock_limits *limits)
 void ock_user_region_give(struct ock_user *user)
 {
 	atomic_dec(&user->regions);
+	ock_user_put(user);
+}
+
+int ock_user_threads_take(const struct ock_limits *limits, u32 nr)
+{
+	struct ock_user *user = limits->user;
+
+	/* Small numbers: the sum does not pass 2^31. */
+	if (atomic_add_return(nr, &user->threads) > limits->max_threads) {
+		atomic_sub(nr, &user->threads);
+		return -EDQUOT;
+	}
+	refcount_inc(&user->refs);
+	return 0;
+}
+
+void ock_user_threads_give(struct ock_user *user, u32 nr)
+{
+	atomic_sub(nr, &user->threads);
 	ock_user_put(user);
 }
 

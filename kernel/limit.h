@@ -20,6 +20,7 @@ struct ock_limits {
 	struct ock_user *user;
 	u64 max_pages; /* 0: no limit per user */
 	u32 max_regions;
+	u32 max_threads;
 	bool memlock; /* charge RLIMIT_MEMLOCK of the current process */
 };
 
@@ -39,6 +40,10 @@ u64 ock_user_pages(const struct ock_user *user);
 /* -EDQUOT beyond max_regions. */
 int ock_user_region_take(const struct ock_limits *limits);
 void ock_user_region_give(struct ock_user *user);
+
+/* Kernel threads. -EDQUOT beyond max_threads. */
+int ock_user_threads_take(const struct ock_limits *limits, u32 nr);
+void ock_user_threads_give(struct ock_user *user, u32 nr);
 
 /* -ENOMEM beyond RLIMIT_MEMLOCK, -EDQUOT beyond max_pages. */
 int ock_charge_take(struct ock_charge *charge, const struct ock_limits *limits, u64 pages);

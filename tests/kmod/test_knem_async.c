@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* /dev/knem: the status array, copies that end later, their order, and BIND_OFFLOAD. */
+/* /dev/knem: the status array, copies that end later, and their order. */
 #include "knem.h"
-
-#include <dirent.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define BYTES (1 << 20)
 
@@ -44,6 +39,21 @@ static void array_limits(void)
 	KM_EQ(slot[4 * page - 1], KNEM_STATUS_SUCCESS);
 	KM_ERR(kn_inline_async(other, cookie, 0, local, 8, false, KNEM_FLAG_DMATHREAD, 4 * page),
 	       EINVAL);
+}
+
+/* As many slots as there are indexes; their memory comes with use. */
+static void whole_array(void)
+{
+	uint8_t *p = km_pages(km_page()), local[8];
+	int fd = kn_open();
+	volatile knem_status_t *slot = kn_array(fd, 1ull << 32);
+	knem_cookie_t cookie = kn_create(fd, p, km_page(), PROT_READ, 0);
+
+	for (uint32_t i = 5; i; i = i < UINT32_MAX ? UINT32_MAX : 0) {
+		KM_OK(kn_inline_async(fd, cookie, 0, local, 8, false, KNEM_FLAG_MEMCPYTHREAD, i));
+		KM_EQ(kn_wait(slot + i), KNEM_STATUS_SUCCESS);
+	}
+	KM_EQ(slot[UINT32_MAX - 1], KNEM_STATUS_PENDING);
 }
 
 /* Any asynchronous bit asks for the array, before any cookie is looked at. */
@@ -203,74 +213,17 @@ static void destroyed_under_way(void)
 	}
 }
 
-static int bind_offload(int fd, uint32_t flags, const void *mask, uint32_t len)
-{
-	struct knem_cmd_bind_offload bind = {flags, len, (uintptr_t)mask};
-
-	return ioctl(fd, KNEM_CMD_BIND_OFFLOAD, &bind);
-}
-
-/* The context's thread, found by its name, runs on CPU 0 alone; 0 if there is none so named. */
-static int threads_bound(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int found = 0;
-
-	KM_TRUE(dir != NULL);
-	while ((entry = readdir(dir))) {
-		char path[300], comm[64];
-		cpu_set_t cpus;
-
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (!atoi(entry->d_name) || !km_read_text(path, comm, sizeof(comm)) ||
-		    strncmp(comm, "knem-ctx-", 9))
-			continue;
-		CPU_ZERO(&cpus);
-		KM_OK(sched_getaffinity(atoi(entry->d_name), sizeof(cpus), &cpus));
-		KM_EQ(CPU_COUNT(&cpus), 1);
-		KM_TRUE(CPU_ISSET(0, &cpus));
-		found++;
-	}
-	closedir(dir);
-	return found;
-}
-
-static void bind(void)
-{
-	uint8_t mask = 1, longer[4096] = {1}, *p = km_pages(4096), local[8];
-	int fd = kn_open();
-	volatile knem_status_t *slot;
-	knem_cookie_t cookie = kn_create(fd, p, 4096, PROT_READ, 0);
-
-	KM_ERR(ioctl(fd, KNEM_CMD_BIND_OFFLOAD, NULL), EFAULT);
-	KM_ERR(bind_offload(fd, 0, &mask, 1), EINVAL);
-	KM_ERR(bind_offload(fd, 8, &mask, 1), EINVAL);
-	KM_ERR(bind_offload(fd, 3, &mask, 1), EINVAL);
-	KM_ERR(bind_offload(fd, 6, NULL, 0), EINVAL);
-	KM_ERR(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, (void *)8, 8), EFAULT);
-	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CURRENT, NULL, 0));
-	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CURRENT_REVERSED, NULL, 0));
-	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, longer, sizeof(longer)));
-	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, &mask, 1));
-	slot = kn_array(fd, 4096);
-	KM_ERR(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, &mask, 1), EBUSY);
-	KM_OK(kn_inline_async(fd, cookie, 0, local, 8, false, KNEM_FLAG_MEMCPYTHREAD, 0));
-	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
-	KM_EQ(threads_bound(), 1);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
 		{.name = "array_limits", .run = array_limits},
+		{.name = "whole_array", .run = whole_array},
 		{.name = "needs_array", .run = needs_array},
 		{.name = "thread", .run = thread},
 		{.name = "in_the_call", .run = in_the_call},
 		{.name = "thread_errors", .run = thread_errors},
 		{.name = "order", .run = order},
 		{.name = "destroyed_under_way", .run = destroyed_under_way},
-		{.name = "bind", .run = bind},
 		{0},
 	};
 

@@ -141,6 +141,23 @@ static void polling(void)
 	KM_EQ(poll(&p, 1, 0), 0);
 }
 
+/* A copy of no bytes, which needs no thread, does not get ahead of an event that is due. */
+static void nothing_overtakes(void)
+{
+	struct setup s = prepare(0, 4096);
+	uint32_t index[2];
+
+	for (unsigned long i = 0; i < km_scaled(3000); i++) {
+		s.slot[1] = KNEM_STATUS_PENDING;
+		start(&s, 1 + i % 64, 1);
+		KM_EQ(kn_wait(s.slot + 1), KNEM_STATUS_SUCCESS);
+		start(&s, 0, 2);
+		KM_EQ(read(s.fd, index, sizeof(index)), sizeof(index));
+		KM_EQ(index[0], 1);
+		KM_EQ(index[1], 2);
+	}
+}
+
 /* A reader asleep wakes by the event another process causes. */
 static void wakes(void)
 {
@@ -232,6 +249,7 @@ int main(int argc, char **argv)
 		{.name = "full", .run = full},
 		{.name = "refused", .run = refused},
 		{.name = "polling", .run = polling},
+		{.name = "nothing_overtakes", .run = nothing_overtakes},
 		{.name = "wakes", .run = wakes},
 		{.name = "interrupted", .run = interrupted},
 		{.name = "without_array", .run = without_array},
