@@ -17,11 +17,13 @@
 
 #include "channel.h"
 
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/list.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/topology.h>
@@ -48,6 +50,7 @@ struct ock_channel {
 	unsigned long alive;	 /* jiffies when it last answered or began to be owed an answer */
 	bool broken;		 /* silent and not to be terminated; read without lock */
 	wait_queue_head_t room;	 /* a piece has ended, an operation failed */
+	struct rcu_head rcu;	 /* for answers that have yet to return */
 };
 
 struct ock_piece {
@@ -95,7 +98,7 @@ static void ock_channel_destroy(struct ock_channel *channel)
 {
 	WARN_ON_ONCE(!list_empty(&channel->pieces));
 	dma_release_channel(channel->chan);
-	kfree(channel);
+	kfree_rcu(channel, rcu);
 }
 
 static void ock_channels_find(void)
@@ -125,13 +128,10 @@ void ock_dma_unhold(void)
 	mutex_unlock(&ock_channels_lock);
 }
 
-/* From @first on, the next good one; rather one near this CPU. */
-static struct ock_channel *ock_channels_choose(unsigned int first)
+static struct ock_channel *ock_channels_look(unsigned int first)
 {
 	struct ock_channel *found = NULL;
 
-	lockdep_assert_held(&ock_channels_lock);
-	ock_channels_find();
 	for (unsigned int i = 0; READ_ONCE(dma) && i < nr_channels; i++) {
 		struct ock_channel *channel = ock_channels[(first + i) % nr_channels];
 
@@ -141,6 +141,20 @@ static struct ock_channel *ock_channels_choose(unsigned int first)
 			found = channel;
 		if (dev_to_node(channel->device) == numa_node_id())
 			return channel;
+	}
+	return found;
+}
+
+/* From @first on, the next good one; rather one near this CPU. */
+static struct ock_channel *ock_channels_choose(unsigned int first)
+{
+	struct ock_channel *found;
+
+	lockdep_assert_held(&ock_channels_lock);
+	found = ock_channels_look(first);
+	if (!found) {
+		ock_channels_find();
+		found = ock_channels_look(first);
 	}
 	return found;
 }
@@ -193,11 +207,15 @@ static void ock_piece_answer(void *data, const struct dmaengine_result *result)
 	struct ock_piece *piece = data;
 	struct ock_channel *channel = piece->channel;
 
+	/* Once the last piece has ended the channel may be given back, and not every
+	 * driver waits for callbacks to return then. */
+	rcu_read_lock();
 	spin_lock_bh(&channel->lock);
 	list_del(&piece->node);
 	channel->alive = jiffies;
 	spin_unlock_bh(&channel->lock);
 	ock_piece_end(channel, piece, result && result->result != DMA_TRANS_NOERROR ? -EIO : 0);
+	rcu_read_unlock();
 }
 
 static int ock_piece_map(struct ock_channel *channel, struct ock_piece *piece, struct page *from,
@@ -250,6 +268,11 @@ static int ock_piece_issue(struct ock_channel *channel, struct ock_piece *piece)
 bool ock_channel_fits(const struct ock_channel *channel, u32 from_offset, u32 to_offset,
 		      size_t bytes)
 {
+	/* Where caches do not follow DMA, their lines at the destination's ends would be
+	 * lost, with what others write to them meanwhile. */
+	if (!dev_is_dma_coherent(channel->device) &&
+	    !IS_ALIGNED(to_offset | bytes, dma_get_cache_alignment()))
+		return false;
 	return is_dma_copy_aligned(channel->chan->device, from_offset, to_offset, bytes);
 }
 

@@ -16,6 +16,7 @@
 
 #include <linux/completion.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -259,13 +260,13 @@ int ock_dma_run(struct ock_channel *channel, struct ock_copy *copy, u64 *copied)
 
 	waiter = kzalloc(sizeof(*waiter), GFP_KERNEL_ACCOUNT);
 	if (!waiter)
-		return -ENOMEM;
+		return ock_copy_run(copy, copied);
 	refcount_set(&waiter->refs, 2);
 	init_completion(&waiter->done);
 	err = ock_dma_start(channel, copy, ock_dma_waiter_done, waiter);
 	if (err) {
 		kfree(waiter);
-		return err;
+		return ock_copy_run(copy, copied);
 	}
 	if (wait_for_completion_killable(&waiter->done)) {
 		err = -EINTR;
@@ -286,4 +287,6 @@ int ock_dma_init(void)
 void ock_dma_exit(void)
 {
 	destroy_workqueue(ock_dma_wq);
+	/* Engines' last answers may have counted and not yet returned. */
+	synchronize_rcu();
 }

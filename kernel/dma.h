@@ -46,7 +46,8 @@ int ock_dma_start(struct ock_channel *channel, struct ock_copy *copy,
 		  void (*done)(void *data, int err, u64 copied), void *data);
 
 /*
- * The same, and waits; killable. The result is @done's or -ENOMEM.
+ * The same, and waits; killable. The result is @done's. Without memory for it the
+ * CPU copies.
  */
 int ock_dma_run(struct ock_channel *channel, struct ock_copy *copy, u64 *copied);
 
