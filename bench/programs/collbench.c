@@ -3,10 +3,11 @@
  * collbench: times MPI collectives over buffers that are used the way programs
  * use them: written by their owner, then communicated once.
  *
- * A rank's buffers are slots of two large malloc()ed arenas. One pass prepares
- * every slot (send buffers written anew, receive buffers spoiled), synchronises,
- * and times a loop of calls, each on the next slot. Preparing is outside the
- * timed window; the first and the last pass of a cell are verified word by word.
+ * A rank's buffers are slots of two large arenas, malloc()ed or of the kind that
+ * --memory says. One pass prepares every slot (send buffers written anew, receive
+ * buffers spoiled), synchronises, and times a loop of calls, each on the next
+ * slot. Preparing is outside the timed window; the first and the last pass of a
+ * cell are verified word by word.
  *
  * Off-cache, the slots of all ranks together are FACTOR times the node's last
  * level caches, and every slot is prepared in the order of use, so a slot was
@@ -15,6 +16,7 @@
  * They are LEAST_BYTES at least: where ranks share a core, the scheduler lets
  * them leave a barrier some milliseconds apart, and a loop over the slots must
  * be long beside that.
+ * --slots=N makes them fewer, as in programs that use a few buffers over and over.
  * Warm, the slots of all ranks fit into WARM_BYTES and stay in the caches.
  *
  * The time of a call is that of the loop, divided, and the largest over the
@@ -28,9 +30,11 @@
  * Off-cache, each repetition comes with the node's copy speed, measured right
  * before and after it; warm, with 0.
  */
+#include "arena.h"
 #include "collective.h"
 #include "copyspeed.h"
 
+#include <alloca.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -42,7 +46,6 @@
 #define LEAST_BYTES ((size_t)1 << 30)
 #define WARM_BYTES  (256u << 10)
 #define LINE	    64
-#define PAGE	    4096
 #define MAX_SLOTS   16384
 #define MAX_WARM    64	 /* slots */
 #define MAX_CALLS   8192 /* calls of a pass */
@@ -58,6 +61,8 @@ struct options {
 	int reps;
 	bool warm;
 	bool per_call;
+	enum memory memory;
+	size_t most_slots; /* 0: any number */
 };
 
 struct cell {
@@ -65,11 +70,6 @@ struct cell {
 	struct call call; /* of slot 0 */
 	size_t slots;
 	size_t send_stride, recv_stride; /* words of this rank between slots */
-};
-
-struct arena {
-	void *block;
-	uint32_t *words;
 };
 
 static int rank, nranks;
@@ -142,7 +142,8 @@ static size_t default_cache(void)
 static void usage(void)
 {
 	die("usage: collbench [--collectives=LIST] [--sizes=LIST] [--warm] [--reps=N]\n"
-	    "       [--seconds=S] [--cache=BYTES] [--timing=loop|call]",
+	    "       [--seconds=S] [--cache=BYTES] [--timing=loop|call] [--slots=N]\n"
+	    "       [--memory=heap|static|stack|mmap]",
 	    NULL);
 }
 
@@ -156,6 +157,8 @@ static void parse_options(struct options *opt, int argc, char **argv)
 		{"seconds", required_argument, NULL, 't'},
 		{"cache", required_argument, NULL, 'l'},
 		{"timing", required_argument, NULL, 'm'},
+		{"memory", required_argument, NULL, 'k'},
+		{"slots", required_argument, NULL, 'n'},
 		{NULL, 0, NULL, 0},
 	};
 	char sizes[] = "16K,64K,256K,1M,4M";
@@ -188,12 +191,18 @@ static void parse_options(struct options *opt, int argc, char **argv)
 		case 'm':
 			opt->per_call = !strcmp(optarg, "call");
 			break;
+		case 'k':
+			if (!memory_parse(optarg, &opt->memory))
+				die("no such memory", optarg);
+			break;
+		case 'n':
+			opt->most_slots = parse_bytes(optarg);
+			break;
 		default:
 			usage();
 		}
 	}
-	if (optind < argc || opt->reps < 1 || opt->seconds <= 0 || opt->nops == 0 ||
-	    opt->nsizes == 0)
+	if (optind < argc || opt->reps < 1 || opt->seconds <= 0 || !opt->nops || !opt->nsizes)
 		usage();
 }
 
@@ -254,31 +263,23 @@ static void plan_cell(const struct options *opt, const struct collective *op, si
 		slots = opt->warm ? MAX_WARM : MAX_SLOTS;
 	if (slots < (opt->warm ? 1 : 2))
 		slots = opt->warm ? 1 : 2;
+	if (opt->most_slots && slots > opt->most_slots)
+		slots = opt->most_slots;
 	/* Few slots of small messages: spread them over the whole set. */
-	least = opt->warm ? 0 : round_up(working_set(opt) / slots / buffers, LINE);
+	least = round_up(working_set(opt) / slots / buffers, LINE);
+	if (opt->warm || opt->most_slots)
+		least = 0;
 	cell->slots = slots;
 	cell->send_stride = stride_words(collective_send_words(op, &cell->call, rank), least);
 	cell->recv_stride = stride_words(collective_recv_words(op, &cell->call, rank), least);
 }
 
-static void arena_init(struct arena *arena, size_t words)
+static void make_arena(struct arena *arena, enum memory memory, size_t words, void *stack)
 {
-	uintptr_t start;
-
-	arena->block = malloc(words * WORD + PAGE);
-	if (!arena->block) {
-		fprintf(stderr, "collbench: rank %d: no memory for %zu bytes\n", rank,
-			words * WORD);
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	start = round_up((uintptr_t)arena->block, PAGE);
-	arena->words = (uint32_t *)start;
-	memset(arena->words, 1, words * WORD);
-}
-
-static void arena_deinit(struct arena *arena)
-{
-	free(arena->block);
+	if (arena_init(arena, memory, words * WORD, stack))
+		return;
+	fprintf(stderr, "collbench: rank %d: no such memory, %zu bytes\n", rank, words * WORD);
+	MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
 static struct call slot_call(const struct cell *cell, size_t i)
@@ -428,10 +429,39 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 	return errors;
 }
 
+static size_t run_cells(const struct options *opt, int *shares, struct arena *send,
+			struct arena *recv)
+{
+	size_t errors = 0;
+
+	if (!opt->warm)
+		copyspeed_init(opt->cache);
+	if (rank == 0)
+		printf("collective,bytes,ranks,mode,repetition,calls,usec,errors,copy_speed\n");
+	for (size_t i = 0; i < opt->nops * opt->nsizes; i++) {
+		const struct collective *op = opt->ops[i / opt->nsizes];
+		struct cell cell;
+
+		if (op->pair && nranks < 2)
+			continue;
+		if (op->origin == FROM_NOBODY && i % opt->nsizes)
+			continue; /* no bytes: once is enough */
+		plan_cell(opt, op, op->origin == FROM_NOBODY ? 0 : opt->sizes[i % opt->nsizes],
+			  shares, &cell);
+		cell.call.send = send->words;
+		cell.call.recv = recv->words;
+		errors += run_cell(opt, &cell);
+	}
+	if (!opt->warm)
+		copyspeed_deinit();
+	return errors;
+}
+
 int main(int argc, char **argv)
 {
+	size_t send_words = 0, recv_words = 0, errors;
+	void *stack[2] = {NULL, NULL};
 	struct arena send, recv;
-	size_t send_words = 0, recv_words = 0, errors = 0;
 	struct options opt;
 	int *shares;
 
@@ -451,28 +481,15 @@ int main(int argc, char **argv)
 		if (cell.slots * cell.recv_stride > recv_words)
 			recv_words = cell.slots * cell.recv_stride;
 	}
-	arena_init(&send, send_words);
-	arena_init(&recv, recv_words);
-	if (!opt.warm)
-		copyspeed_init(opt.cache);
-	if (rank == 0)
-		printf("collective,bytes,ranks,mode,repetition,calls,usec,errors,copy_speed\n");
-	for (size_t i = 0; i < opt.nops * opt.nsizes; i++) {
-		const struct collective *op = opt.ops[i / opt.nsizes];
-		struct cell cell;
-
-		if (op->pair && nranks < 2)
-			continue;
-		if (op->origin == FROM_NOBODY && i % opt.nsizes)
-			continue; /* no bytes: once is enough */
-		plan_cell(&opt, op, op->origin == FROM_NOBODY ? 0 : opt.sizes[i % opt.nsizes],
-			  shares, &cell);
-		cell.call.send = send.words;
-		cell.call.recv = recv.words;
-		errors += run_cell(&opt, &cell);
+	if (opt.memory == MEMORY_STACK) {
+		if (!arena_stack_holds((send_words + recv_words) * WORD + 2 * ARENA_PAGE))
+			die("the stack is too small: raise ulimit -s, or take fewer slots", NULL);
+		stack[0] = alloca(send_words * WORD + ARENA_PAGE);
+		stack[1] = alloca(recv_words * WORD + ARENA_PAGE);
 	}
-	if (!opt.warm)
-		copyspeed_deinit();
+	make_arena(&send, opt.memory, send_words, stack[0]);
+	make_arena(&recv, opt.memory, recv_words, stack[1]);
+	errors = run_cells(&opt, shares, &send, &recv);
 	arena_deinit(&send);
 	arena_deinit(&recv);
 	free(shares);
