@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packages of any Debian suite, fetched without touching the host's own package state, and small systems made of them.
 
-A `Suite` keeps its lists, its downloads and its idea of what is installed (nothing) below a directory of the cache. The
+A `Suite` keeps its lists, its downloads and its idea of what is installed below a directory of the cache. The
 mirror is the host's own when the host is a Debian, Debian's otherwise; either way apt checks the signatures against
 debian-archive-keyring. Works as any user.
 """
@@ -48,13 +48,15 @@ def version_key(version: str) -> tuple[int, ...]:
 class Suite:
     """One suite of the archive, such as trixie or trixie-backports, with its own apt state in `directory`.
 
-    A suite that is no whole Debian by itself, as backports are not, names the one below it as `base`.
+    A suite that is no whole Debian by itself, as backports are not, names the one below it as `base`. With `installed`,
+    dpkg's file of a system, packages are fetched for that system: what it has already is not fetched.
     """
 
-    def __init__(self, name: str, directory: Path, base: str = "") -> None:
+    def __init__(self, name: str, directory: Path, base: str = "", installed: Path | None = None) -> None:
         self.name = name
         self.base = base
         self.directory = directory
+        self.status = installed or directory / "status"
         self.debs = directory / "cache" / "archives"
 
     def _apt(self, tool: str, *args: str, cwd: Path | None = None) -> str:
@@ -66,7 +68,7 @@ class Suite:
             "Dir::Etc::PreferencesParts": state / "none",
             "Dir::State": state,
             "Dir::State::Lists": state / "lists",
-            "Dir::State::Status": state / "status",
+            "Dir::State::Status": self.status,
             "Dir::Cache": state / "cache",
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
             "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled": "false",
@@ -95,7 +97,8 @@ class Suite:
             raise DebianError(f"{KEYRING} is missing: install debian-archive-keyring")
         for part in ("sources", "none", "lists/partial", "cache/archives/partial"):
             (self.directory / part).mkdir(parents=True, exist_ok=True)
-        (self.directory / "status").touch()
+        if not self.status.exists():
+            self.status.touch()
         (self.directory / "sources" / "debian.sources").write_text(
             f"Types: deb\nURIs: {mirror()}\nSuites: {self.name} {self.base}\nComponents: main\nSigned-By: {KEYRING}\n"
         )

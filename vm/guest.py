@@ -87,6 +87,8 @@ def write_job(job: Job, directory: Path) -> None:
     loaded = [f"{path.name} {' '.join(job.parameters)}\n" for path in built if path.name == "onecopy.ko"]
     (directory / "modules").write_text("".join(loaded))
     (directory / "writable").write_text("".join(f"{path}\n" for path in job.writable))
+    links = job.kernel.headers().items()
+    (directory / "links").write_text("".join(f"{target} {link}\n" for link, target in links))
     environment = dict(os.environ)
     environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
     environment["ONECOPY_GUEST"] = job.kernel.name

@@ -25,6 +25,7 @@ import debian
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 SOURCES = ("kernel", "include/uapi")  # what a module is built from
+DEPMOD_READS = ("modules.builtin", "modules.builtin.modinfo", "modules.order")
 UML_SUITES = ("trixie-backports", "forky", "sid")
 UML_OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
 
@@ -94,6 +95,10 @@ class Kernel(ABC):
     def config(self) -> str:
         """The kernel's own configuration."""
 
+    @abstractmethod
+    def headers(self) -> dict[Path, Path]:
+        """Where in a guest what of the host has to be for modules to be built there: link and target."""
+
     def has(self, option: str) -> bool:
         return re.search(rf"^CONFIG_{option}=[ym]$", self.config(), re.MULTILINE) is not None
 
@@ -153,6 +158,11 @@ class Uml(Kernel):
 
     def config(self) -> str:
         return (self.home / "build" / ".config").read_text()
+
+    def headers(self) -> dict[Path, Path]:
+        build = self.home / "build"
+        release = (build / "include/config/kernel.release").read_text().strip()
+        return {Path("/lib/modules") / release / "build": build}
 
     def prepare(self) -> None:
         with locked(self.home):
@@ -284,6 +294,14 @@ class Stock(Kernel):
     def config(self) -> str:
         headers = self.root / "usr/src" / f"linux-headers-{self.release}" / ".config"
         return headers.read_text()
+
+    def headers(self) -> dict[Path, Path]:
+        found = {Path("/lib/modules") / self.release / name: self.modules / name for name in DEPMOD_READS}
+        for pattern in ("src/linux-headers-*", "lib/linux-kbuild-*"):
+            found |= {Path("/usr") / p.relative_to(self.root / "usr"): p for p in self.root.glob(f"usr/{pattern}")}
+        # A link within that system: its target is there in the guest, by the lines above.
+        build = self.modules / "build"
+        return found | {Path("/lib/modules") / self.release / "build": build.readlink()}
 
     @property
     def compiler(self) -> str:
