@@ -92,6 +92,9 @@ static inline pmd_t ock_pmd_make(unsigned long pfn, pgprot_t prot)
 #define OCK_HUGE_MAP 0
 #endif
 
+/* Of a huge entry. */
+#define OCK_HUGE_PAGES (1u << (PMD_SHIFT - PAGE_SHIFT))
+
 /*
  * Maps PMD_SIZE at @addr by one entry. False: *pmd holds a table of small ones,
  * or this kernel has no such entries. vmf_insert_pfn_pmd() would ask for the cache

@@ -24,6 +24,7 @@
 #include "notify.h"
 #include "region.h"
 #include "stats.h"
+#include "ticket.h"
 
 #define OCK_SLOTS_MAX 65536u
 
@@ -238,13 +239,13 @@ static int ock_file_map(struct ock_call *call)
 {
 	struct ock_tickets *tickets = &call->file->tickets;
 	struct onecopy_map *map = &call->argument.map;
-	struct ock_map_answer answer;
+	struct ock_ticket_answer answer;
 	int err;
 
 	if (map->flags & ~OCK_MAP_FLAGS || !(map->flags & ONECOPY_MAP_READ))
 		return -EINVAL;
-	err = ock_map_ask(tickets, map->cookie, map->offset, map->length,
-			  map->flags & ONECOPY_MAP_WRITE, &answer);
+	err = ock_ticket_ask(tickets, map->cookie, map->offset, map->length,
+			     map->flags & ONECOPY_MAP_WRITE, &answer);
 	if (err)
 		return err;
 	map->map_offset = answer.map_offset;
@@ -254,7 +255,7 @@ static int ock_file_map(struct ock_call *call)
 	map->align_offset = answer.align_offset;
 	err = ock_call_answer(call);
 	if (err)
-		ock_map_forget(tickets, answer.map_offset);
+		ock_ticket_forget(tickets, answer.map_offset);
 	return err;
 }
 

@@ -41,21 +41,14 @@
 #include "compat.h"
 #include "region.h"
 #include "stats.h"
+#include "ticket.h"
 #include "trace.h"
 
-#define OCK_TICKETS_MAX 1024u
-#define OCK_FS_MAGIC	0x6f6e6563 /* "onec" */
+#define OCK_FS_MAGIC 0x6f6e6563 /* "onec" */
 
 /* Below are the offsets of what is no region. */
 #define OCK_RANGE_FIRST (1ULL << 28)
 #define OCK_RANGE_LAST	(1ULL << 50)
-
-struct ock_ticket {
-	u64 cookie;
-	u32 page; /* of the region */
-	u32 nr;
-	bool write;
-};
 
 static struct vfsmount *mount;
 static struct inode *inode;
@@ -98,165 +91,6 @@ void ock_map_exit(void)
 void ock_map_open(struct file *file)
 {
 	file->f_mapping = inode->i_mapping;
-}
-
-void ock_tickets_init(struct ock_tickets *tickets)
-{
-	xa_init_flags(&tickets->table, XA_FLAGS_ALLOC);
-	tickets->next = 0;
-}
-
-void ock_tickets_deinit(struct ock_tickets *tickets)
-{
-	struct ock_ticket *ticket;
-	unsigned long index;
-
-	xa_for_each(&tickets->table, index, ticket) kfree(ticket);
-	xa_destroy(&tickets->table);
-}
-
-/* ---- asking ---- */
-
-static u32 ock_segment_of(const struct ock_pages *pages, u64 position)
-{
-	struct ock_cursor cursor;
-
-	ock_cursor_init(&cursor, pages, position);
-	return cursor.segment;
-}
-
-/* Of a segment. */
-static u32 ock_segment_last_page(const struct ock_segment *segment)
-{
-	return segment->page + ((segment->offset + segment->length - 1) >> PAGE_SHIFT);
-}
-
-/*
- * The pages that show [offset, offset + length): *first and *nr. They must be
- * the region's to show, and the bytes must be as contiguous in them as they are in
- * the region.
- */
-static int ock_map_span(const struct ock_region *region, u64 offset, u64 length, u32 *first,
-			u32 *nr, u64 *skip)
-{
-	const struct ock_pages *pages = &region->pages;
-	u32 begin = ock_segment_of(pages, offset);
-	u32 end = ock_segment_of(pages, offset + length - 1);
-	const struct ock_segment *head = &pages->segments[begin];
-	const struct ock_segment *tail = &pages->segments[end];
-	u64 byte = head->offset + (offset - head->start);
-	u32 last;
-
-	for (const struct ock_segment *segment = head; segment < tail; segment++) {
-		if (offset_in_page(segment[0].offset + segment[0].length) || segment[1].offset)
-			return -EOPNOTSUPP;
-	}
-	last = tail->page + ((tail->offset + (offset + length - 1 - tail->start)) >> PAGE_SHIFT);
-	*first = head->page + (byte >> PAGE_SHIFT);
-	*nr = last - *first + 1;
-	*skip = offset_in_page(byte);
-	if (region->flags & ONECOPY_REGION_WHOLE_PAGES)
-		return 0;
-	if (*first == head->page && head->offset)
-		return -EOPNOTSUPP;
-	if (last == ock_segment_last_page(tail) && offset_in_page(tail->offset + tail->length))
-		return -EOPNOTSUPP;
-	return 0;
-}
-
-static const struct ock_run *ock_map_run(const struct ock_pages *pages, u32 page)
-{
-	u32 low = 0;
-	u32 high = pages->nr_runs;
-
-	while (high - low > 1) {
-		u32 middle = low + (high - low) / 2;
-
-		if (pages->runs[middle].page <= page)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &pages->runs[low];
-}
-
-#define OCK_HUGE_PAGES (1u << (PMD_SHIFT - PAGE_SHIFT))
-
-/* Which addresses would let the first run be mapped by huge entries. */
-static void ock_map_align(const struct ock_pages *pages, u32 first, struct ock_map_answer *answer)
-{
-	const struct ock_run *run = ock_map_run(pages, first);
-	unsigned long pfn = page_to_pfn(run->first) + (first - run->page);
-	u32 lead = -pfn & (OCK_HUGE_PAGES - 1);
-
-	answer->align = PAGE_SIZE;
-	answer->align_offset = 0;
-	if (OCK_HUGE_MAP && run->nr - (first - run->page) >= lead + OCK_HUGE_PAGES) {
-		answer->align = PMD_SIZE;
-		answer->align_offset = (pfn & (OCK_HUGE_PAGES - 1)) << PAGE_SHIFT;
-	}
-}
-
-static int ock_ticket_issue(struct ock_tickets *tickets, const struct ock_ticket *ticket,
-			    u32 *index)
-{
-	struct ock_ticket *copy;
-	int err;
-
-	copy = kmemdup(ticket, sizeof(*ticket), GFP_KERNEL_ACCOUNT);
-	if (!copy)
-		return -ENOMEM;
-	/* In a circle, so that an offset used twice is noticed for a while. */
-	err = xa_alloc_cyclic(&tickets->table, index, copy, XA_LIMIT(0, OCK_TICKETS_MAX - 1),
-			      &tickets->next, GFP_KERNEL_ACCOUNT);
-	if (err < 0) {
-		kfree(copy);
-		return err == -EBUSY ? -EMFILE : err;
-	}
-	return 0;
-}
-
-int ock_map_ask(struct ock_tickets *tickets, u64 cookie, u64 offset, u64 length, bool write,
-		struct ock_map_answer *answer)
-{
-	struct ock_ticket ticket = {.cookie = cookie, .write = write};
-	struct ock_region *region;
-	struct ock_ref ref;
-	u32 index;
-	int err;
-
-	err = ock_region_look(cookie, ONECOPY_REGION_READ | (write ? ONECOPY_REGION_WRITE : 0),
-			      &ref);
-	if (err)
-		return err;
-	region = ref.region;
-
-	err = -EINVAL;
-	if (!length)
-		goto out;
-	err = -ERANGE;
-	if (offset > region->pages.length || length > region->pages.length - offset)
-		goto out;
-	err = -EOPNOTSUPP;
-	if (region->flags & ONECOPY_REGION_SINGLE_USE)
-		goto out;
-	err = ock_map_span(region, offset, length, &ticket.page, &ticket.nr, &answer->skip);
-	if (err)
-		goto out;
-	err = ock_ticket_issue(tickets, &ticket, &index);
-	if (err)
-		goto out;
-	answer->map_offset = OCK_TICKET_OFFSET + ((u64)index << PAGE_SHIFT);
-	answer->map_length = (u64)ticket.nr << PAGE_SHIFT;
-	ock_map_align(&region->pages, ticket.page, answer);
-out:
-	ock_region_put(&ref);
-	return err;
-}
-
-void ock_map_forget(struct ock_tickets *tickets, u64 map_offset)
-{
-	kfree(xa_erase(&tickets->table, (map_offset - OCK_TICKET_OFFSET) >> PAGE_SHIFT));
 }
 
 /* ---- filling ---- */
@@ -352,7 +186,7 @@ static vm_fault_t ock_area_fault(struct vm_fault *fault)
 	}
 	WRITE_ONCE(region->mapped, true);
 	fill.page = linear_page_index(vma, addr) - region->map_page;
-	fill.run = ock_map_run(fill.pages, fill.page);
+	fill.run = ock_pages_run(fill.pages, fill.page);
 	err = ock_fill_range(&fill, fault, addr, end);
 	/* Killed: let the fault be taken again, or not. */
 	if (err && err != -EINTR)
@@ -436,7 +270,7 @@ static void ock_map_place(struct ock_region *region)
 	up_write(&region->map_lock);
 }
 
-static int ock_ticket_redeem(const struct ock_ticket *ticket, struct vm_area_struct *vma)
+static int ock_map_redeem(const struct ock_ticket *ticket, struct vm_area_struct *vma)
 {
 	struct ock_region *region;
 	struct ock_ref ref;
@@ -471,19 +305,11 @@ static int ock_ticket_redeem(const struct ock_ticket *ticket, struct vm_area_str
 
 int ock_map_mmap(struct ock_tickets *tickets, struct vm_area_struct *vma)
 {
-	u64 index = vma->vm_pgoff - (OCK_TICKET_OFFSET >> PAGE_SHIFT);
-	struct ock_ticket *ticket;
+	struct ock_ticket ticket;
 	int err;
 
-	if (index >= OCK_TICKETS_MAX)
-		return -EINVAL;
-	/* Taken out first: of two that try at once one gets it. */
-	ticket = xa_erase(&tickets->table, index);
-	if (!ticket)
-		return -EINVAL;
-	err = ock_ticket_redeem(ticket, vma);
-	kfree(ticket);
-	return err;
+	err = ock_ticket_take(tickets, (u64)vma->vm_pgoff << PAGE_SHIFT, &ticket);
+	return err ?: ock_map_redeem(&ticket, vma);
 }
 
 void ock_map_revoke(struct ock_region *region)

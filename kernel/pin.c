@@ -342,8 +342,7 @@ static u32 ock_pages_find_segment(const struct ock_pages *pages, u64 position)
 	return low;
 }
 
-/* The run that holds page @page. */
-static u32 ock_pages_find_run(const struct ock_pages *pages, u32 page)
+const struct ock_run *ock_pages_run(const struct ock_pages *pages, u32 page)
 {
 	u32 low = 0;
 	u32 high = pages->nr_runs;
@@ -356,7 +355,7 @@ static u32 ock_pages_find_run(const struct ock_pages *pages, u32 page)
 		else
 			high = middle;
 	}
-	return low;
+	return &pages->runs[low];
 }
 
 /* Index of the page of @position, which is in @segment, and the byte in it. */
@@ -372,12 +371,13 @@ void ock_cursor_init(struct ock_cursor *cursor, const struct ock_pages *pages, u
 {
 	*cursor = (struct ock_cursor){.pages = pages, .position = position};
 	if (position < pages->length) {
+		const struct ock_segment *segment;
 		u32 offset;
 
 		cursor->segment = ock_pages_find_segment(pages, position);
-		cursor->run = ock_pages_find_run(
-			pages,
-			ock_segment_page(&pages->segments[cursor->segment], position, &offset));
+		segment = &pages->segments[cursor->segment];
+		cursor->run = ock_pages_run(pages, ock_segment_page(segment, position, &offset)) -
+			      pages->runs;
 	}
 }
 

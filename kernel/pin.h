@@ -76,6 +76,9 @@ int ock_pages_pin(struct ock_pages *pages, const struct ock_vec *vec, u32 nr, bo
 /* Unpins and uncharges. May sleep. Any process. */
 void ock_pages_unpin(struct ock_pages *pages);
 
+/* The run that holds page @page, which there is. */
+const struct ock_run *ock_pages_run(const struct ock_pages *pages, u32 page);
+
 /* Where a reader of the pages is. */
 struct ock_cursor {
 	const struct ock_pages *pages;
