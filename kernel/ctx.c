@@ -2,6 +2,7 @@
 #include "ctx.h"
 
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
@@ -10,7 +11,8 @@
 
 static ulong max_user_pages;
 module_param(max_user_pages, ulong, 0644);
-MODULE_PARM_DESC(max_user_pages, "Pages a user may pin through both devices (0: no limit here)");
+MODULE_PARM_DESC(max_user_pages,
+		 "Pages a user may pin through both devices (0: three quarters of the memory)");
 
 static uint max_user_regions = 1U << 20;
 module_param(max_user_regions, uint, 0644);
@@ -33,7 +35,7 @@ int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **resul
 		kfree(ctx);
 		return -ENOMEM;
 	}
-	ctx->limits.max_pages = READ_ONCE(max_user_pages);
+	ctx->limits.max_pages = READ_ONCE(max_user_pages) ?: totalram_pages() / 4 * 3;
 	ctx->limits.max_regions = READ_ONCE(max_user_regions);
 	ctx->limits.max_threads = READ_ONCE(max_user_threads);
 	ctx->limits.memlock = memlock;

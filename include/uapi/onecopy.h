@@ -82,7 +82,7 @@ struct onecopy_info {
 	__u32 generation_slots;	    /* out: TRACK regions a file may have */
 	__u32 reserved;		    /* 0 */
 	__aligned_u64 pinned_bytes; /* out: pinned by this user through this module */
-	__aligned_u64 limit_bytes;  /* out: limit of that (0: none but RLIMIT_MEMLOCK) */
+	__aligned_u64 limit_bytes;  /* out: the module's limit of that */
 };
 
 /* ---- ONECOPY_IOC_REGION_CREATE ---- */

@@ -191,6 +191,12 @@ static void limits(void)
 
 	if (!km_read_text(pages, was, sizeof(was)) || !km_write_text(pages, "16"))
 		km_skip("module parameters are not to be set");
+	KM_TRUE(km_write_text(pages, "0"));
+	fd = dv_open();
+	KM_TRUE(dv_info(fd).limit_bytes > 0);
+	KM_TRUE(dv_info(fd).limit_bytes < sysconf(_SC_PHYS_PAGES) * page);
+	KM_OK(close(fd));
+	KM_TRUE(km_write_text(pages, "16"));
 	/* A file has the limits of its open(); users share them over files. */
 	fd = dv_open();
 	other = dv_open();
@@ -217,6 +223,34 @@ static void limits(void)
 	KM_ERR(create1(fd, p, 1, DV_RO), EDQUOT);
 	KM_OK(dv_destroy(fd, cookie));
 	KM_OK(create1(fd, p, 1, DV_RO));
+}
+
+/* Pins of processes that have ended, whose files live on, are their user's still. */
+static void left_behind(void)
+{
+	static const char pages[] = "/sys/module/onecopy/parameters/max_user_pages";
+	const size_t page = km_page();
+	uint8_t *p = km_pages(16 * page);
+	char was[32];
+	int fd;
+
+	if (!km_read_text(pages, was, sizeof(was)) || !km_write_text(pages, "64"))
+		km_skip("module parameters are not to be set");
+	fd = dv_open();
+	KM_TRUE(km_write_text(pages, was));
+	for (int i = 0; i < 6; i++) {
+		pid_t pid = km_fork();
+
+		if (pid == 0) {
+			if (i < 4)
+				KM_OK(create1(fd, p, 16 * page, DV_RO));
+			else
+				KM_ERR(create1(fd, p, 16 * page, DV_RO), EDQUOT);
+			_exit(0);
+		}
+		km_join(pid);
+	}
+	KM_EQ(dv_info(fd).pinned_bytes, 64 * page);
 }
 
 /* ENOENT, EPERM, EACCES, in this order. */
@@ -261,6 +295,7 @@ int main(int argc, char **argv)
 		{.name = "single_use", .run = single_use},
 		{.name = "memlock", .run = memlock},
 		{.name = "limits", .run = limits},
+		{.name = "left_behind", .run = left_behind},
 		{.name = "other_user", .run = other_user},
 		{0},
 	};
