@@ -329,7 +329,7 @@ def kernels() -> dict[str, Kernel]:
     return {kernel.name: kernel for kernel in known}
 
 
-def headers() -> dict[str, Stock]:
+def build_only() -> dict[str, Stock]:
     """Kernels that modules are only built for, oldest first: each with its suite's own compiler, warnings as errors."""
     known = [
         Stock("5.10", "bullseye", image=False),

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels import KernelError, Stock, UnavailableError, headers
+from kernels import KernelError, Stock, UnavailableError, build_only
 
 FAILED = 1  # exit status: it does not compile somewhere
 UNAVAILABLE = 123  # exit status: it compiles wherever that could be tried, but some headers cannot be had
@@ -54,7 +54,7 @@ def table(rows: list[Row]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    known = headers()
+    known = build_only()
     parser = argparse.ArgumentParser(prog="vm/build-only", description=__doc__, epilog=EPILOG)
     parser.add_argument("versions", nargs="*", metavar="VERSION", help=f"of {', '.join(known)}; all when none is named")
     given = parser.parse_args(argv).versions
