@@ -14,8 +14,8 @@
  * more. So whoever sees the word sees the data, and finds nothing of the copy left;
  * and who finds no job left may raise an event that comes after all others.
  *
- * Jobs hold kernel memory and pinned pages. There are at most @max_jobs: who
- * submits more waits.
+ * Jobs hold kernel memory and pinned pages. COMPLETION words have one each; where
+ * slots may be used twice there are at most @max_jobs, and who submits more waits.
  *
  * Words are written and never read here: what has to be known about a slot is in
  * @pending.
@@ -70,7 +70,7 @@ struct ock_async {
 	u64 nr_jobs;	       /* let in and not ended; read without lock to wait */
 	struct xarray pending; /* COMPLETION: the slot's job */
 
-	u64 max_jobs;
+	u64 max_jobs;		/* STATUS */
 	wait_queue_head_t room; /* who submits */
 	wait_queue_head_t work; /* threads */
 	wait_queue_head_t idle; /* close */
@@ -196,7 +196,7 @@ static int ock_async_thread(void *data)
 	}
 }
 
-static int ock_async_enter(struct ock_async *async, struct ock_job *job)
+static int ock_async_enter(struct ock_async *async, struct ock_job *job, struct list_head *list)
 {
 	lockdep_assert_held(&async->lock);
 	if (async->nr_jobs >= async->max_jobs)
@@ -209,11 +209,13 @@ static int ock_async_enter(struct ock_async *async, struct ock_job *job)
 	}
 	ock_word_reset(&job->word);
 	async->nr_jobs++;
+	if (list)
+		list_add_tail(&job->node, list);
 	return 0;
 }
 
-/* Success: the job is in, and the lock is held. Else why not. */
-static int ock_async_admit(struct ock_async *async, struct ock_job *job)
+/* Lets the job in, onto the list if there is one, when there is room; or says why not. */
+static int ock_async_admit(struct ock_async *async, struct ock_job *job, struct list_head *list)
 {
 	int err;
 
@@ -222,9 +224,7 @@ static int ock_async_admit(struct ock_async *async, struct ock_job *job)
 		if (err)
 			return -EINTR;
 		spin_lock(&async->lock);
-		err = ock_async_enter(async, job);
-		if (!err)
-			return 0;
+		err = ock_async_enter(async, job, list);
 		spin_unlock(&async->lock);
 	} while (err == -EAGAIN);
 	return err;
@@ -274,15 +274,14 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 	err = ock_job_create(async, slot, how, &job);
 	if (err)
 		return err;
-	err = ock_async_admit(async, job);
+	swap(job->copy, *copy);
+	job->started = fly;
+	err = ock_async_admit(async, job, fly ? &async->flying : &async->queue);
 	if (err) {
+		swap(job->copy, *copy);
 		ock_job_free(job);
 		return err;
 	}
-	swap(job->copy, *copy);
-	job->started = fly;
-	list_add_tail(&job->node, fly ? &async->flying : &async->queue);
-	spin_unlock(&async->lock);
 
 	ock_stat_inc(OCK_STAT_ASYNC);
 	if (!fly) {
@@ -308,12 +307,11 @@ int ock_async_begin(struct ock_async *async, u32 slot, u32 how, struct ock_job *
 	if (err)
 		return err;
 	job->started = true;
-	err = ock_async_admit(async, job);
+	err = ock_async_admit(async, job, NULL);
 	if (err) {
 		ock_job_free(job);
 		return err;
 	}
-	spin_unlock(&async->lock);
 	*result = job;
 	return 0;
 }
@@ -450,8 +448,9 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	}
 	async->user = config->limits->user;
 	async->charged = threads;
-	async->max_jobs = min_t(u64, config->nr_slots, OCK_ASYNC_JOBS);
 	async->completion = config->words == OCK_WORDS_COMPLETION;
+	async->max_jobs =
+		async->completion ? U64_MAX : min_t(u64, config->nr_slots, OCK_ASYNC_JOBS);
 	ock_words_init(&async->words, config->words, config->nr_slots);
 	ock_events_init(&async->events, async->completion, config->nr_slots);
 	xa_init(&async->pending);

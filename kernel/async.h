@@ -60,8 +60,8 @@ int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
 /*
  * Queues. Success takes over all that *copy holds and leaves it initialised;
  * it has no LOCAL end. The slot's word is PENDING before this returns. DMA without THREAD
- * is started by the caller, and waited for by nobody. Waits while there are as many
- * copies under way as slots.
+ * is started by the caller, and waited for by nobody. STATUS: waits while there are as
+ * many copies under way as slots.
  * -ERANGE no such slot, -EBUSY the slot is pending (COMPLETION words only) or
  * no room for another event, -ENODEV, -ENXIO EVENT with no way to
  * wait for one, -EINTR killed, -ENOMEM.
