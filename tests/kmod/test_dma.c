@@ -126,6 +126,37 @@ static void right(void)
 	KM_TRUE(count("copied") > moved);
 }
 
+/* What is not worth a descriptor the CPU copies. */
+static void short_ones(void)
+{
+	struct setup s = prepare();
+	long long moved = count("copied");
+
+	KM_EQ(outcome(&s, 0, 1023, false, DMA), KNEM_STATUS_SUCCESS);
+	KM_EQ(count("copied"), moved);
+	KM_EQ(outcome(&s, 0, 1024, false, DMA), KNEM_STATUS_SUCCESS);
+	KM_EQ(count("copied"), moved + 1024);
+}
+
+/* Channels are found and given back with the files that use them. */
+static void comes_and_goes(void)
+{
+	struct setup s = prepare();
+
+	KM_OK(munmap((void *)s.slot, 4096));
+	KM_OK(close(s.fd));
+	for (unsigned long i = 0; i < km_scaled(100); i++) {
+		s.fd = kn_open();
+		s.slot = kn_array(s.fd, 4096);
+		s.cookie = kn_create(s.fd, s.remote, BYTES, KN_RW, 0);
+		km_fill(s.remote, 65536, i);
+		KM_EQ(outcome(&s, 0, 65536, false, ways[i % WAYS]), KNEM_STATUS_SUCCESS);
+		KM_EQ(km_differ(s.local, 65536, i), 65536);
+		KM_OK(munmap((void *)s.slot, 4096));
+		KM_OK(close(s.fd));
+	}
+}
+
 static void no_descriptors(void)
 {
 	struct setup s = prepare();
@@ -172,6 +203,25 @@ static void reported_in_order(void)
 			KM_TRUE(!s.slot[i] || s.slot[i - 1]);
 		for (done = 0; done < N && s.slot[done]; done++)
 			KM_EQ(s.slot[done], KNEM_STATUS_SUCCESS);
+	}
+}
+
+/* Events of copies that a thread waits for come in the order of the calls. */
+static void notified(void)
+{
+	enum { N = 50 };
+	struct setup s = prepare();
+	uint32_t index[N];
+
+	set("reorder", "1");
+	set("delay_ms", "1");
+	for (int i = 0; i < N; i++)
+		KM_OK(kn_inline_async(s.fd, s.cookie, 0, s.local, 2 * km_page(), false,
+				      DMA | KNEM_FLAG_DMATHREAD | KNEM_FLAG_NOTIFY_FD, i));
+	KM_EQ(read(s.fd, index, sizeof(index)), sizeof(index));
+	for (int i = 0; i < N; i++) {
+		KM_EQ(index[i], i);
+		KM_EQ(s.slot[i], KNEM_STATUS_SUCCESS);
 	}
 }
 
@@ -314,10 +364,13 @@ static void turned_off(void)
 
 static const struct km_case cases[] = {
 	{"right", right},
+	{"short_ones", short_ones},
+	{"comes_and_goes", comes_and_goes},
 	{"no_descriptors", no_descriptors},
 	{"aligned", aligned},
 	{"out_of_order", out_of_order},
 	{"reported_in_order", reported_in_order},
+	{"notified", notified},
 	{"failing", failing},
 	{"silent", silent},
 	{"unstoppable", unstoppable},

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* /dev/knem: what each known client does, call by call, in its own order. */
+/*
+ * /dev/knem: what each known client does, call by call, in its own order; and the clients
+ * themselves, where tests/kmod/clients has made them.
+ */
 #include "knem.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define BYTES (1 << 20)
@@ -207,6 +211,93 @@ static void netpipe(void)
 	KM_ERR(kn_inline(fd, 0, 0, local, 8, false, 0), EINVAL);
 }
 
+/* Where tests/kmod/clients puts them. */
+static const char *clients(void)
+{
+	static char path[4096];
+	const char *home = getenv("HOME");
+
+	snprintf(path, sizeof(path), "%s/.cache/onecopy/clients", home ? home : "/root");
+	return path;
+}
+
+static void need(const char *file)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%s", clients(), file);
+	if (access(path, F_OK))
+		km_skip("no %s: tests/kmod/clients makes it", path);
+}
+
+/* Runs it in a shell, $clients set; its output must have @word, and it must have used the device.
+ */
+static void runs(const char *command, const char *word)
+{
+	long long regions = km_counter("regions_created"), copied = km_counter("bytes_copied");
+	char out[8192];
+	size_t n = 0, got;
+	FILE *pipe;
+
+	KM_OK(setenv("clients", clients(), 1));
+	KM_OK(setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1));
+	KM_OK(setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1));
+	pipe = popen(command, "r");
+	KM_TRUE(pipe != NULL);
+	while (n < sizeof(out) - 1 && (got = fread(out + n, 1, sizeof(out) - 1 - n, pipe)))
+		n += got;
+	out[n] = 0;
+	if (pclose(pipe) || !strstr(out, word))
+		km_fail(__FILE__, __LINE__, "%s: %.400s", command, out);
+	if (regions < 0)
+		km_skip("no counters to read");
+	regions = km_counter("regions_created") - regions;
+	copied = km_counter("bytes_copied") - copied;
+	km_note("%lld regions, %lld bytes copied", regions, copied);
+	KM_TRUE(regions > 0);
+	KM_TRUE(copied > 1 << 20);
+}
+
+/* Debian's Open MPI with its transport built for KNEM. */
+static void real_openmpi(void)
+{
+	need("openmpi/mca_btl_vader.so");
+	need("exchange");
+	if (access("/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3", F_OK))
+		km_skip("no Open MPI 4.1 of Debian");
+	runs("mpirun -n 3 --oversubscribe --mca mca_base_component_path "
+	     "$clients/openmpi:/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3 "
+	     "--mca pml ob1 --mca btl self,vader --mca btl_vader_single_copy_mechanism knem "
+	     "$clients/exchange 2>&1",
+	     ", 0 wrong");
+}
+
+#define UCX                                                                                        \
+	"export LD_LIBRARY_PATH=$clients/ucx/lib UCX_MODULE_DIR=$clients/ucx/lib/ucx "             \
+	"UCX_RNDV_THRESH=1024 UCX_RNDV_SCHEME=get_zcopy; "
+
+static void real_ucx(void)
+{
+	need("ucx/bin/ucx_perftest");
+	runs(UCX "export UCX_TLS=posix,knem; p=$clients/ucx/bin/ucx_perftest; "
+		 "$p -p 13400 >/dev/null 2>&1 & sleep 2; "
+		 "$clients/ucx/bin/ucx_perftest -p 13400 127.0.0.1 -t tag_bw -s 1000000 -n 20 -w 2 "
+		 "2>&1; wait",
+	     "Final:");
+}
+
+/* Open MPI over UCX, which looks at nothing itself: the program does. */
+static void real_openmpi_ucx(void)
+{
+	need("ucx/lib/ucx/libuct_knem.so");
+	need("exchange");
+	runs(UCX "UCX_TLS=posix,self,knem mpirun -n 3 --oversubscribe -x LD_LIBRARY_PATH "
+		 "-x UCX_MODULE_DIR -x UCX_RNDV_THRESH -x UCX_RNDV_SCHEME -x UCX_TLS "
+		 "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any "
+		 "$clients/exchange 2>&1",
+	     ", 0 wrong");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
@@ -217,6 +308,9 @@ int main(int argc, char **argv)
 		{.name = "portals4", .run = portals4},
 		{.name = "posh", .run = posh},
 		{.name = "netpipe", .run = netpipe},
+		{.name = "real_openmpi", .run = real_openmpi, .limit = 60},
+		{.name = "real_ucx", .run = real_ucx, .limit = 60},
+		{.name = "real_openmpi_ucx", .run = real_openmpi_ucx, .limit = 60},
 		{0},
 	};
 

@@ -260,6 +260,89 @@ static void no_local_segments(void)
 	}
 }
 
+/* More iovecs than any array has. */
+static void too_many_segments(void)
+{
+	uint8_t local[64] = {0};
+	struct knem_cmd_param_iovec iov = kn_iov(local, sizeof(local));
+	struct knem_cmd_inline_copy copy = {.local_iovec_array = (uintptr_t)&iov,
+					    .local_iovec_nr = UINT32_MAX};
+	struct knem_cmd_sync_recv_param recv = {.recv_iovec_array = (uintptr_t)&iov,
+						.recv_iovec_nr = UINT32_MAX};
+	struct knem_cmd_init_send_param send = {.send_iovec_array = (uintptr_t)&iov,
+						.send_iovec_nr = UINT32_MAX};
+	int fd = kn_open();
+
+	copy.remote_cookie = kn_create(fd, km_pages(BYTES), BYTES, KN_RW, 0);
+	recv.send_cookie = copy.remote_cookie;
+	KM_ERR(ioctl(fd, KNEM_CMD_INLINE_COPY, &copy), ENOMEM);
+	KM_ERR(ioctl(fd, KNEM_CMD_SYNC_RECV, &recv), ENOMEM);
+	KM_ERR(ioctl(fd, KNEM_CMD_INIT_SEND, &send), ENOMEM);
+}
+
+/* The call changes the bytes from @at to @end of *@request if it succeeds, and none if not. */
+static void writes_only(int fd, unsigned long command, const void *request, size_t size, size_t at,
+			size_t end, bool good)
+{
+	uint8_t space[64];
+
+	memcpy(space, request, size);
+	if (good)
+		KM_OK(ioctl(fd, command, space));
+	else
+		KM_TRUE(ioctl(fd, command, space) == -1);
+	for (size_t i = 0; i < size; i++)
+		if (!good || i < at || i >= end)
+			KM_EQ(space[i], ((const uint8_t *)request)[i]);
+	/* What was there is no answer. */
+	KM_TRUE(!good || at == end || memcmp(space + at, (const uint8_t *)request + at, end - at));
+}
+
+#define ANSWER(of, name) offsetof(of, name), offsetof(of, name) + sizeof(((of *)0)->name)
+
+/* Of each request; "pad" is of the answer in none. */
+static void written_back(void)
+{
+	uint8_t *p = km_pages(BYTES);
+	struct knem_cmd_param_iovec iov = kn_iov(p, 64);
+	int fd = kn_open();
+	knem_cookie_t rw = kn_create(fd, p + 4096, BYTES - 4096, KN_RW, 0);
+
+	for (int good = 0; good < 2; good++) {
+		const uint64_t cookie = good ? rw : 0, array = good ? (uintptr_t)&iov : 8;
+		const struct knem_cmd_create_region create = {array,	 1,	     0,
+							      PROT_READ, KN_GARBAGE, KN_GARBAGE};
+		const struct knem_cmd_init_send_param send = {array, 1, 0, KN_GARBAGE};
+		const struct knem_cmd_copy copy = {cookie, 0,	       cookie, 4096,
+						   0,	   KN_GARBAGE, 9,      KN_GARBAGE};
+		const struct knem_cmd_copy_bounded bounded = {cookie,	  0, cookie,	4096, 64, 0,
+							      KN_GARBAGE, 9, KN_GARBAGE};
+		const struct knem_cmd_inline_copy in = {array, 1,	   0, cookie,	 0,
+							0,     KN_GARBAGE, 9, KN_GARBAGE};
+		const struct knem_cmd_inline_copy_bounded in_bounded = {
+			array, 1, 0, cookie, 0, 64, 0, KN_GARBAGE, 9, KN_GARBAGE};
+		const struct knem_cmd_sync_recv_param recv = {array,  1, KN_GARBAGE,
+							      cookie, 0, KN_GARBAGE};
+		const struct knem_cmd_bind_offload bind = {good ? KNEM_BIND_FLAG_CURRENT : 0, 1, 0};
+
+		writes_only(fd, KNEM_CMD_CREATE_REGION, &create, sizeof(create),
+			    ANSWER(struct knem_cmd_create_region, cookie), good);
+		writes_only(fd, KNEM_CMD_INIT_SEND, &send, sizeof(send),
+			    ANSWER(struct knem_cmd_init_send_param, send_cookie), good);
+		writes_only(fd, KNEM_CMD_COPY, &copy, sizeof(copy),
+			    ANSWER(struct knem_cmd_copy, current_status), good);
+		writes_only(fd, KNEM_CMD_COPY_BOUNDED, &bounded, sizeof(bounded),
+			    ANSWER(struct knem_cmd_copy_bounded, current_status), good);
+		writes_only(fd, KNEM_CMD_INLINE_COPY, &in, sizeof(in),
+			    ANSWER(struct knem_cmd_inline_copy, current_status), good);
+		writes_only(fd, KNEM_CMD_INLINE_COPY_BOUNDED, &in_bounded, sizeof(in_bounded),
+			    ANSWER(struct knem_cmd_inline_copy_bounded, current_status), good);
+		writes_only(fd, KNEM_CMD_SYNC_RECV, &recv, sizeof(recv),
+			    ANSWER(struct knem_cmd_sync_recv_param, status), good);
+		writes_only(fd, KNEM_CMD_BIND_OFFLOAD, &bind, sizeof(bind), 0, 0, good);
+	}
+}
+
 /* A synchronous copy never writes a slot: MPICH looks at it after both kinds. */
 static void slot_untouched(void)
 {
@@ -286,6 +369,8 @@ int main(int argc, char **argv)
 		{.name = "notify_needs_thread", .run = notify_needs_thread},
 		{.name = "faults", .run = faults},
 		{.name = "no_local_segments", .run = no_local_segments},
+		{.name = "too_many_segments", .run = too_many_segments},
+		{.name = "written_back", .run = written_back},
 		{.name = "slot_untouched", .run = slot_untouched},
 		{0},
 	};

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #define BYTES 65536
@@ -30,6 +31,71 @@ static void modes(void)
 	KM_OK(poll(&p, 1, 0));
 	KM_OK(ioctl(wo, KNEM_CMD_GET_INFO, &info));
 	KM_EQ(info.abi, KNEM_ABI_VERSION);
+}
+
+/* What a counter of the statistics says; they are thirteen. */
+static long long statistic(const char *name)
+{
+	char text[4096], *line, *rest = text;
+	int ro = kn_open_as(O_RDONLY), found = 0;
+	ssize_t n = read(ro, text, sizeof(text) - 1);
+	long long value = -1;
+
+	KM_TRUE(n > 0);
+	text[n] = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		char *colon = strstr(line, ": ");
+
+		if (!strncmp(line, " Re", 3) && colon)
+			found++;
+		if (colon && !strncmp(line + 1, name, strlen(name)))
+			value = strtoll(colon + 2, NULL, 10);
+	}
+	KM_EQ(found, 13);
+	KM_OK(close(ro));
+	return value;
+}
+
+static void counters(void)
+{
+	static const char *const moved[] = {
+		"Regions Created",
+		"Regions Destroyed",
+		"Requests Submitted",
+		"Requests Processed/Thread",
+		"Requests Processed/PinLocal",
+		"Requests Rejected/BadAddress",
+		"Requests Rejected/Invalid",
+		"Requests Rejected/Protection",
+		"Requests Rejected/Busy",
+		"Requests Failed",
+	};
+	enum { N = sizeof(moved) / sizeof(*moved) };
+	uint8_t *p = km_pages(BYTES), local[64];
+	long long before[N];
+	int fd = kn_open();
+	volatile knem_status_t *slot = kn_array(fd, 1);
+	knem_cookie_t cookie;
+
+	for (int i = 0; i < N; i++) {
+		before[i] = statistic(moved[i]);
+		KM_TRUE(before[i] >= 0);
+	}
+	cookie = kn_create(fd, p, BYTES, PROT_READ, 0);
+	KM_OK(kn_inline_async(fd, cookie, 0, local, 64, false, KNEM_FLAG_MEMCPYTHREAD, 0));
+	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
+	KM_ERR(kn_inline(fd, cookie, 0, (void *)8, 64, false, KNEM_FLAG_PINLOCAL), EFAULT);
+	KM_ERR(kn_inline(fd, 0, 0, local, 64, false, 0), EINVAL);
+	KM_ERR(kn_inline(fd, cookie, 0, local, 64, true, 0), EACCES);
+	KM_ERR((intptr_t)mmap(NULL, 1, KN_RW, MAP_SHARED, fd, 0), EBUSY);
+	KM_ERR(ioctl(fd, KNEM_CMD_BIND_OFFLOAD,
+		     &(struct knem_cmd_bind_offload){.flags = KNEM_BIND_FLAG_CURRENT}),
+	       EBUSY);
+	KM_EQ(kn_inline(fd, cookie, 0, (void *)8, 64, false, 0), KNEM_STATUS_FAILED);
+	KM_OK(kn_destroy(fd, cookie));
+	for (int i = 0; i < N; i++)
+		if (statistic(moved[i]) <= before[i])
+			km_fail(__FILE__, __LINE__, "%s did not move", moved[i]);
 }
 
 /* Reading in small pieces gives the text in order. */
@@ -207,6 +273,7 @@ int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
 		{.name = "modes", .run = modes},
+		{.name = "counters", .run = counters},
 		{.name = "statistics_in_pieces", .run = statistics_in_pieces},
 		{.name = "writing", .run = writing},
 		{.name = "closing", .run = closing},

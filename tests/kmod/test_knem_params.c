@@ -155,17 +155,60 @@ static void short_statistics(void)
 	KM_TRUE(n > 30 && n <= 40);
 }
 
+/* A line for each processor below each of the counters. */
+static void verbose_statistics(void)
+{
+	char text[4096], *line, *rest = text;
+	int fd = kn_open_as(O_RDONLY), lines = 0;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	KM_TRUE(n > 0);
+	text[n] = 0;
+	while ((line = strsep(&rest, "\n")))
+		lines += !strncmp(line, "    0: ", 7);
+	KM_EQ(lines, 13);
+}
+
 static void statistics(void)
 {
 	with("statslen", "40", short_statistics);
+	with("statsverbose", "1", verbose_statistics);
+}
+
+/* A refused request leaves a line in the kernel's log. */
+static void logged(void)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), fd = kn_open();
+	char record[4096];
+	bool found = false;
+	ssize_t n;
+
+	if (log < 0)
+		km_skip("no /dev/kmsg");
+	KM_OK(lseek(log, 0, SEEK_END));
+	KM_ERR(kn_destroy(fd, 0), EINVAL);
+	while ((n = read(log, record, sizeof(record) - 1)) > 0) {
+		record[n] = 0;
+		found |= strstr(record, "onecopy") && strstr(record, "0x80084b22 refused: -22");
+	}
+	KM_TRUE(found);
+}
+
+static void debugging(void)
+{
+	with("debug", "1", logged);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
-		{.name = "defaults", .run = defaults},	   {.name = "flags", .run = flags},
-		{.name = "no_threads", .run = no_threads}, {.name = "pinning", .run = pinning},
-		{.name = "statistics", .run = statistics}, {0},
+		{.name = "defaults", .run = defaults},
+		{.name = "flags", .run = flags},
+		{.name = "no_threads", .run = no_threads},
+		{.name = "pinning", .run = pinning},
+		{.name = "statistics", .run = statistics},
+		{.name = "debugging", .run = debugging},
+		{0},
 	};
 
 	return km_main(cases, argc, argv);

@@ -169,6 +169,19 @@ static void limit(void)
 
 #define SPAN ((size_t)16 << 20)
 
+/* A context that may pin more pages than there are. */
+static int open_unlimited(void)
+{
+	static const char path[] = PARAMETERS "max_user_pages";
+	char was[32];
+	int fd;
+
+	parameter(path, "1099511627776", was, sizeof(was));
+	fd = kn_open();
+	KM_TRUE(km_write_text(path, was));
+	return fd;
+}
+
 /* The same memory many times over, so that a copy of it takes long. */
 static knem_cookie_t long_region(int fd, void *p, uint32_t times, uint32_t prot)
 {
@@ -188,7 +201,7 @@ static void broken_off(void)
 {
 	const uint32_t times = km_slow() ? 128 : 512;
 	uint8_t *p = km_pages(SPAN), *q = km_pages(SPAN);
-	int owner = kn_open(), fd = kn_open();
+	int owner = open_unlimited(), fd = kn_open();
 	volatile knem_status_t *slot = kn_array(fd, 4096);
 	knem_cookie_t src = long_region(owner, p, times, PROT_READ);
 	knem_cookie_t dst = long_region(owner, q, times, PROT_WRITE);
@@ -211,7 +224,7 @@ static void bounded_queue(void)
 	enum { SLOTS = 4096, N = 3 * SLOTS };
 	const uint32_t times = km_slow() ? 128 : 512;
 	uint8_t *p = km_pages(SPAN), *q = km_pages(SPAN), local[64];
-	int fd = kn_open();
+	int fd = open_unlimited();
 	volatile knem_status_t *slot = kn_array(fd, SLOTS);
 	knem_cookie_t src = long_region(fd, p, times, PROT_READ);
 	knem_cookie_t dst = long_region(fd, q, times, PROT_WRITE);
