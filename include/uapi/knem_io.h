@@ -27,8 +27,9 @@
  * - EPERM: the region belongs to another user and is not KNEM_FLAG_ANY_USER_ACCESS.
  * - EACCES: the protection of the region does not allow this direction.
  * - EBUSY: no place for the event of KNEM_FLAG_NOTIFY_FD; BIND_OFFLOAD after mmap().
- * - ENOMEM: not enough memory, or the administrator's limit of pinned pages is reached.
- * - EINTR: a fatal signal ended a copy.
+ * - ENOMEM: not enough memory, or the administrator's limit of pinned pages, regions or
+ *   threads is reached.
+ * - EINTR: a fatal signal came before the copy was accepted.
  *
  * No structure is written to unless the result is 0.
  */
@@ -148,7 +149,8 @@ struct knem_cmd_create_region {
  * and the status array is not touched. With MEMCPYTHREAD, with DMA and DMATHREAD, or with DMA and
  * ASYNCDMACOMPLETE, the copy may still be under way when the call returns: current_status then is
  * KNEM_STATUS_PENDING and the slot async_status_index changes when the copy is done; local memory
- * must not be unmapped or used until then. With other asynchronous bits the copy ends within the
+ * must not be unmapped or used until then. As many copies can be under way as there are slots
+ * (65,536 at most): further calls wait. With other asynchronous bits the copy ends within the
  * call, and slot and current_status both say how. The thread of a context runs its copies in the
  * order of the calls.
  */
