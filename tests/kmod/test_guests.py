@@ -2,15 +2,19 @@
 """The kernel module's tests, each kernel in a guest of its own: User-Mode Linux with every check there is, Debian's
 own kernels for huge pages, DMA engines and compilers of other ages.
 
-What runs in the guest is tests/kmod/run; vm/run adds its own verdict of kernel log, counters and leaks. A kernel that
-cannot be had here is a skip that says why; one that was had and does not do is a failure.
+What runs in the guest is tests/kmod/run, and those tests of the library, the MPI adapter and `onecopy doctor` that use
+the module where there is one; vm/run adds its own verdict of kernel log, counters and leaks. A kernel that cannot be
+had here is a skip that says why; one that was had and does not do is a failure.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,20 +25,59 @@ RUN = ROOT / "vm" / "run"
 SCALE = {"uml-debug": "100", "6.1": "20", "6.12": "20"}
 UNAVAILABLE = 123  # vm/run could not get the kernel
 
+# Users of the module: the kernel, pytest's arguments. Under KASAN and lockdep what races with the death of processes;
+# the rest, which is about the users, where it runs fast.
+SUITES: Mapping[str, tuple[str, list[str]]] = {
+    "regions": ("uml-debug", ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]),
+    "any mechanism": ("uml", ["tests/conform/test_library.py", "-k", "any"]),
+    "foreign buffers": ("uml", ["tests/mpi/test_foreign.py"]),
+    "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
+    "differential": ("uml", ["tests/mpi/test_differential.py", "-k", "same_bytes"]),
+    "doctor": ("uml", ["tests/cli/test_module.py"]),
+}
+# Few rounds: the host's run of the same files has more.
+FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequence[str] = ()) -> str:
+    """What the command printed in the guest. Skips the test without the kernel, fails it with the verdict."""
+    argv = [str(RUN), "--kernel", kernel, "--timeout", "600", *options, "--", *map(str, command)]
+    done = subprocess.run(argv, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+    said = done.stderr.strip()
+    if done.returncode == UNAVAILABLE:
+        pytest.skip(said)
+    failed = re.findall(r"^(?:not ok|Bail out|FAILED|ERROR).*$", done.stdout, re.MULTILINE)
+    tail = "\n".join(done.stdout.splitlines()[-30:])
+    assert done.returncode == 0, "\n".join([f"ended with {done.returncode}", *failed, said, "output ends:", tail])
+    return done.stdout
+
 
 @pytest.mark.parametrize("kernel", SCALE)
 @pytest.mark.timeout(3600)  # the first run builds a kernel
 def test_module(kernel: str, build: Path) -> None:
-    environment = {**os.environ, "KMOD_SCALE": SCALE[kernel]}
-    argv = [str(RUN), "--kernel", kernel, "--timeout", "600", "--", str(ROOT / "tests/kmod/run"), str(build)]
-    done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    said = done.stderr.strip()
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(said)
-    failed = re.findall(r"^(?:not ok|Bail out).*$", done.stdout, re.MULTILINE)
-    tail = "\n".join(done.stdout.splitlines()[-30:])
-    assert done.returncode == 0, "\n".join([f"ended with {done.returncode}", *failed, said, "output ends:", tail])
-    summary = re.search(r"^# (\d+) passed, (\d+) skipped, (\d+) failed", done.stdout, re.MULTILINE)
-    assert summary, f"no summary:\n{tail}"
+    out = run(kernel, ROOT / "tests/kmod/run", build, env={"KMOD_SCALE": SCALE[kernel]})
+    summary = re.search(r"^# (\d+) passed, (\d+) skipped, (\d+) failed", out, re.MULTILINE)
+    assert summary, f"no summary:\n{out[-2000:]}"
     assert int(summary[1]) > 0
     assert summary[3] == "0"
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.timeout(3600)
+def test_users(suite: str, build: Path) -> None:
+    kernel, arguments = SUITES[suite]
+    pytest_argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    out = run(kernel, *pytest_argv, env={**FEW, "ONECOPY_BUILD": str(build)})
+    summary = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped", out, re.MULTILINE)
+    assert summary, f"no summary:\n{out[-2000:]}"
+    assert int(summary[1]) > 0
+    assert summary[2] == "0"
+
+
+@pytest.mark.timeout(3600)
+def test_doctor_without_module() -> None:
+    out = run("uml", ROOT / "onecopy", "doctor", "--json", env={}, options=["--no-module"])
+    found = {m["name"]: m for m in json.loads(out[out.index("{") : out.rindex("}") + 1])["mechanisms"]}
+    for name in ("map", "kcopy"):
+        assert "not loaded" in found[name]["why"]
+        assert "modprobe onecopy" in found[name]["fix"]

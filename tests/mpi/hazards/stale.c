@@ -26,11 +26,22 @@ static void *map_at(void *at, int flags)
 	return p;
 }
 
+/* The address is wished for, not forced: since the munmap() it may have become
+ * somebody else's, such as the library's own mapping of a peer's memory. */
+static void *map_near(void *wish)
+{
+	void *p = mmap(wish, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		pattern_fail("mmap");
+	return p;
+}
+
 /* Each returns a buffer filled with the turn's pattern at the root. */
 static void by_mapping(unsigned int turn, int root)
 {
 	static unsigned int *place;
-	unsigned int *data = map_at(place, 0);
+	unsigned int *data = map_near(place);
 
 	place = data;
 	pattern_fill(data, WORDS, rank == root ? turn : ~turn);
