@@ -143,6 +143,24 @@ static int do_mmap(void)
 	return 0;
 }
 
+/* Those of generations, and a page of those of completions. */
+static int do_words(void)
+{
+	void *words = mmap(NULL, 4096, PROT_READ, MAP_SHARED, s.fd, ONECOPY_MMAP_GENERATIONS);
+	int sig;
+
+	if (words == MAP_FAILED)
+		return -1;
+	munmap(words, 4096);
+	words = mmap(NULL, 4096, PROT_READ, MAP_SHARED, s.fd, ONECOPY_MMAP_COMPLETIONS);
+	if (words == MAP_FAILED)
+		return -1;
+	sig = km_touch(words, false);
+	munmap(words, 4096);
+	KM_TRUE(sig == 0 || sig == SIGBUS);
+	return 0;
+}
+
 static int do_close(void)
 {
 	return close(s.fd);
@@ -163,6 +181,7 @@ static const struct fail_request requests[] = {
 	{"asynchronous setup", do_setup, false},
 	{"map", do_map, false},
 	{"mmap", do_mmap, true},
+	{"words", do_words, false},
 	{"close", do_close, true},
 	{0},
 };

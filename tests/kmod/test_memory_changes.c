@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#ifndef MADV_SOFT_OFFLINE
+#define MADV_SOFT_OFFLINE 101
+#endif
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21
 #endif
@@ -156,6 +159,34 @@ static void huge_collapse(void)
 	KM_EQ(km_differ(map, HUGE, 2), HUGE);
 }
 
+/* The kernel would like to have pages elsewhere, or share them: not these. */
+static void moved_about(void)
+{
+	int file = memfd_create("kmod", 0), fd = dv_open();
+	uint8_t *p[2] = {km_pages(BYTES)};
+	uint64_t cookie[2];
+
+	KM_OK(file);
+	KM_OK(ftruncate(file, BYTES));
+	p[1] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	KM_TRUE(p[1] != MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		memset(p[i], 3, BYTES);
+		cookie[i] = dv_create(fd, p[i], BYTES, DV_RW);
+		madvise(p[i], BYTES, MADV_MERGEABLE);
+		madvise(p[i], 4 * km_page(), MADV_SOFT_OFFLINE);
+	}
+	km_write_text("/sys/kernel/mm/ksm/pages_to_scan", "10000");
+	km_write_text("/sys/kernel/mm/ksm/run", "1");
+	for (int round = 0; round < 5; round++) {
+		km_write_text("/proc/sys/vm/compact_memory", "1");
+		usleep(20000);
+		for (int i = 0; i < 2; i++)
+			agree(fd, cookie[i], p[i], BYTES, round);
+	}
+	km_write_text("/sys/kernel/mm/ksm/run", "2");
+}
+
 /* A file cut off below the region: old pages or none, but no trap, and the file is right. */
 static void truncated(void)
 {
@@ -182,22 +213,74 @@ static void truncated(void)
 		KM_EQ(p[i], 0);
 }
 
-/* Debian's kernels have loop devices as a module; a guest may see it elsewhere than at its place.
+/* Debian's kernels have much as modules; a guest may see them elsewhere than at their place. */
+static void load(const char *module)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "modprobe %1$s 2>/dev/null || modprobe -d $(readlink -f /lib/modules/$(uname -r)/"
+		 "modules.order | sed s,/lib/modules/.*,,) %1$s 2>/dev/null",
+		 module);
+	/* Built in, maybe. */
+	if (system(command))
+		km_note("no module %s", module);
+}
+
+/*
+ * A file of a file system that wants to know who writes to its pages: newer kernels
+ * pin none of them for writing, and say so.
  */
-#define LOOP_MODULE                                                                                \
-	"at=$(readlink -f /lib/modules/$(uname -r)/modules.order); "                               \
-	"modprobe loop 2>/dev/null || modprobe -d ${at%/lib/modules/*} loop 2>/dev/null; "
+static void disk_file(void)
+{
+	char directory[] = "/dev/shm/kmod-ext4-XXXXXX", command[512], path[64];
+	int fd = dv_open(), file;
+	struct onecopy_segment seg;
+	uint64_t cookie;
+	uint8_t *p;
+
+	KM_TRUE(mkdtemp(directory) != NULL);
+	load("loop");
+	load("ext4");
+	snprintf(command, sizeof(command),
+		 "truncate -s 32M %1$s.img && mkfs.ext4 -q %1$s.img && "
+		 "mount -o loop %1$s.img %1$s 2>/dev/null",
+		 directory);
+	if (system(command))
+		km_skip("no ext4 here");
+	snprintf(path, sizeof(path), "%s/file", directory);
+	file = open(path, O_RDWR | O_CREAT, 0600);
+	KM_OK(file);
+	KM_OK(ftruncate(file, BYTES));
+	p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	KM_TRUE(p != MAP_FAILED);
+	km_fill(p, BYTES, 1);
+	seg = dv_seg(p, BYTES);
+	if (dv_create_try(fd, &seg, 1, DV_RW, &cookie)) {
+		KM_EQ(errno, EFAULT);
+		km_note("not to be pinned for writing");
+	} else {
+		agree(fd, cookie, p, BYTES, 2);
+		KM_OK(dv_destroy(fd, cookie));
+		KM_OK(fsync(file));
+		KM_EQ(km_differ(p, BYTES, 3), BYTES);
+	}
+	KM_OK(munmap(p, BYTES));
+	close(file);
+	KM_OK(umount(directory));
+}
 
 /* A swap device of our own, on a loop device; its name in @device. */
 static bool swap_on(char *device, size_t size)
 {
-	FILE *f = popen(LOOP_MODULE
-			"f=/dev/shm/kmod-swap; dd if=/dev/zero of=$f bs=1M count=64 2>/dev/null && "
-			"d=$(losetup -f --show $f 2>/dev/null) && mkswap $d >/dev/null && "
-			"swapon $d && echo $d; rm -f $f",
-			"r");
+	FILE *f;
 	bool on;
 
+	load("loop");
+	f = popen("f=/dev/shm/kmod-swap; dd if=/dev/zero of=$f bs=1M count=64 2>/dev/null && "
+		  "d=$(losetup -f --show $f 2>/dev/null) && mkswap $d >/dev/null && "
+		  "swapon $d && echo $d; rm -f $f",
+		  "r");
 	KM_TRUE(f != NULL);
 	on = fgets(device, size, f) != NULL;
 	pclose(f);
@@ -295,7 +378,9 @@ int main(int argc, char **argv)
 		{.name = "copy_on_write_in_child", .run = copy_on_write_in_child},
 		{.name = "huge_split", .run = huge_split},
 		{.name = "huge_collapse", .run = huge_collapse},
+		{.name = "moved_about", .run = moved_about},
 		{.name = "truncated", .run = truncated},
+		{.name = "disk_file", .run = disk_file},
 		{.name = "swapped_out", .run = swapped_out},
 		{.name = "memory_cgroup", .run = memory_cgroup},
 		{0},
