@@ -78,6 +78,8 @@ class Suite:
             "APT::Install-Recommends": "false",
             # The state belongs to the caller: apt must not become another user who cannot read it.
             "APT::Sandbox::User": "root",
+            # Without this a suite that cannot be reached is no error of "update".
+            "APT::Update::Error-Mode": "any",
             "APT::Update::Post-Invoke": "",
             "Debug::NoLocking": "true",
         }
@@ -88,7 +90,9 @@ class Suite:
             raise DebianError(f"{tool} is missing: only a Debian system can fetch Debian's kernels") from None
         if done.returncode:
             lines = (done.stderr or done.stdout).strip().splitlines() or [f"{tool} ended with {done.returncode}"]
-            raise DebianError(f"{self.name}: {lines[-1]}")
+            # The last line sums up; which file could not be had, and why, is said before.
+            said = next((line for line in lines if "Failed to fetch" in line), lines[-1])
+            raise DebianError(f"{self.name}: {said}")
         return done.stdout
 
     def update(self) -> None:
