@@ -140,10 +140,10 @@ def copy_changed(source: Path, target: Path) -> None:
 class Uml(Kernel):
     """User-Mode Linux with several CPUs: memory at native speed; with `debug`, everything that looks for bugs."""
 
-    def __init__(self, debug: bool) -> None:
+    def __init__(self, name: str, debug: bool = False, patches: str = "*") -> None:
         self.debug = debug
-        self.name = "uml-debug" if debug else "uml"
-        self.patches = sorted((HERE / "patches").glob("*.patch"))
+        self.name = name
+        self.patches = sorted((HERE / "patches").glob(f"{patches}.patch"))
         self.configs = [HERE / "uml.config", *([HERE / "uml-debug.config"] if debug else [])]
         ours = hashlib.sha256(b"".join(p.read_bytes() for p in self.patches)).hexdigest()[:8]
         self.base = cache() / f"linux-{ours}"  # the source, patched so
@@ -325,8 +325,13 @@ class Stock(Kernel):
 
 def kernels() -> dict[str, Kernel]:
     """Every kernel that boots, by the name it is asked for."""
-    known: list[Kernel] = [Uml(debug=False), Uml(debug=True), Stock("6.1", "bookworm"), Stock("6.12", "trixie")]
-    return {kernel.name: kernel for kernel in known}
+    return {kernel.name: kernel for kernel in (*uml(), Stock("6.1", "bookworm"), Stock("6.12", "trixie"))}
+
+
+def uml() -> list[Uml]:
+    """The User-Mode Linux ones. `uml-stock` is for measuring what the patches for speed would hide: it has only the one
+    that makes an option choosable."""
+    return [Uml("uml"), Uml("uml-debug", debug=True), Uml("uml-stock", patches="1-*")]
 
 
 def build_only() -> dict[str, Stock]:
