@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import guest
-from kernels import KernelError, UnavailableError, kernels
+from kernels import UNAVAILABLE, KernelError, UnavailableError, kernels
 
 EPILOG = f"""The command sees the host's files, read-only below a layer in memory that goes with the guest. It runs as
 root, with this environment and working directory. Ends with the command's status; {guest.BAD} if that was 0 but the
 kernel complained, something leaked or the module would not unload; {guest.LOST} if the guest was lost;
-{guest.UNAVAILABLE} if there was none to begin with: no network, no QEMU."""
+{UNAVAILABLE} if there was none to begin with: no network, no QEMU."""
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -58,6 +58,6 @@ def main(argv: list[str] | None = None) -> int:
         verdict = guest.run(job)
     except KernelError as reason:
         print(f"vm: {kernel.name}: {reason}", file=sys.stderr)
-        return guest.UNAVAILABLE if isinstance(reason, UnavailableError) else guest.LOST
+        return UNAVAILABLE if isinstance(reason, UnavailableError) else guest.LOST
     guest.report(verdict, kernel.name)
     return verdict.exit_status

@@ -24,7 +24,6 @@ from pathlib import Path
 from kernels import HERE, Kernel, KernelError, Stock, Uml, UnavailableError, locked
 
 LOST = 125  # exit status: no verdict from the guest
-UNAVAILABLE = 123  # exit status: no kernel, or nothing to boot it with
 BAD = 124  # exit status: the command was content, the kernel was not
 
 # What a healthy kernel does not print. Traces alone are no complaint: injected faults print them, too.

@@ -27,6 +27,7 @@ ROOT = HERE.parent
 SOURCES = ("kernel", "include/uapi")  # what a module is built from
 DEPMOD_READS = ("modules.builtin", "modules.builtin.modinfo", "modules.order")
 UML_SUITES = ("trixie-backports", "forky", "sid")
+UNAVAILABLE = 123  # exit status of what ends for an UnavailableError
 UML_OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
 
 

@@ -9,10 +9,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels import KernelError, Stock, UnavailableError, build_only
+from kernels import UNAVAILABLE, KernelError, Stock, UnavailableError, build_only
 
 FAILED = 1  # exit status: it does not compile somewhere
-UNAVAILABLE = 123  # exit status: it compiles wherever that could be tried, but some headers cannot be had
 
 EPILOG = f"""Headers come from Debian's suites, each with the compiler of its age, into the cache; warnings are errors.
 Ends with {FAILED} if something does not compile, {UNAVAILABLE} if it all does but for headers that cannot be had."""

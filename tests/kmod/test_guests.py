@@ -10,20 +10,17 @@ had here is a skip that says why; one that was had and does not do is a failure.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import guests
 import pytest
 from runner import ROOT
 
-RUN = ROOT / "vm" / "run"
 # Programs that take long under emulation run on User-Mode Linux in full and, with this share of their rounds, there.
 SCALE = {"uml-debug": "100", "6.1": "20", "6.12": "20"}
-UNAVAILABLE = 123  # vm/run could not get the kernel
 
 # Users of the module: the kernel, pytest's arguments. Under KASAN and lockdep what races with the death of processes;
 # the rest, which is about the users, where it runs fast.
@@ -40,16 +37,7 @@ FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITE
 
 
 def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequence[str] = ()) -> str:
-    """What the command printed in the guest. Skips the test without the kernel, fails it with the verdict."""
-    argv = [str(RUN), "--kernel", kernel, "--timeout", "600", *options, "--", *map(str, command)]
-    done = subprocess.run(argv, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, check=False)
-    said = done.stderr.strip()
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(said)
-    failed = re.findall(r"^(?:not ok|Bail out|FAILED|ERROR).*$", done.stdout, re.MULTILINE)
-    tail = "\n".join(done.stdout.splitlines()[-30:])
-    assert done.returncode == 0, "\n".join([f"ended with {done.returncode}", *failed, said, "output ends:", tail])
-    return done.stdout
+    return guests.run("run", "--kernel", kernel, "--timeout", "600", *options, "--", *command, env=env)
 
 
 @pytest.mark.parametrize("kernel", SCALE)
