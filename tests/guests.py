@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from guest import ends_with_caller
 from kernels import UNAVAILABLE
 from runner import ROOT
 
@@ -18,7 +20,13 @@ def run(tool: str, *argv: str | Path, env: Mapping[str, str] | None = None) -> s
     """What vm/`tool` printed. Skips the test where a kernel cannot be had, fails it with the command's verdict."""
     command = [str(ROOT / "vm" / tool), *map(str, argv)]
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=ends_with_caller(signal.SIGTERM),
     )
     said = done.stderr.strip()
     if done.returncode == UNAVAILABLE:

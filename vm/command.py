@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 import guest
 from kernels import UNAVAILABLE, KernelError, UnavailableError, kernels
@@ -14,6 +16,8 @@ EPILOG = f"""The command sees the host's files, read-only below a layer in memor
 root, with this environment and working directory. Ends with the command's status; {guest.BAD} if that was 0 but the
 kernel complained, something leaked or the module would not unload; {guest.LOST} if the guest was lost;
 {UNAVAILABLE} if there was none to begin with: no network, no QEMU."""
+
+ENDING = (signal.SIGHUP, signal.SIGTERM)
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -39,9 +43,19 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     return found
 
 
+def leave(number: int, _: FrameType | None) -> None:
+    """Ends us by way of every `finally`, so that guest and temporary files go. Further signals do not disturb that."""
+    for also in ENDING:
+        signal.signal(also, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main(argv: list[str] | None = None) -> int:
     given = arguments(argv)
     kernel = kernels()[given.kernel]
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, leave)
     try:
         job = guest.Job(
             kernel=kernel,

@@ -7,6 +7,7 @@ from the kernel's log, after the guest is gone. A guest that did not reach its e
 
 from __future__ import annotations
 
+import ctypes
 import lzma
 import os
 import re
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,6 +41,8 @@ COMPLAINTS = re.compile(
 )
 # Said of every module that is not part of the kernel's source, and of options by which a guest is slow.
 HARMLESS = re.compile(r"taints kernel|module verification failed")
+
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -244,8 +248,26 @@ def boot(job: Job, directory: Path) -> list[str]:
         os.close(log)
 
 
+def ends_with_caller(number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+    """For a child to call before it executes: the signal comes when the calling thread is gone, however that ended."""
+    caller = os.getpid()
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def ask() -> None:
+        if prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
+        if os.getppid() != caller:
+            os._exit(1)  # gone before we asked
+
+    return ask
+
+
 def wait(job: Job, argv: list[str], environment: dict[str, str], fds: list[int]) -> list[str]:
-    """The guest takes the terminal for a person's shell; else it reads nothing and is a process group of its own."""
+    """The guest takes the terminal for a person's shell; else it reads nothing and is a process group of its own.
+
+    It does not outlive us. Its processes end with the one that is started here: QEMU has no other, and those in which
+    User-Mode Linux runs programs ask for that as we do.
+    """
     interactive = job.command is None
     saved = termios.tcgetattr(0) if interactive and os.isatty(0) else None
     guest = subprocess.Popen(
@@ -255,6 +277,7 @@ def wait(job: Job, argv: list[str], environment: dict[str, str], fds: list[int])
         stdin=None if interactive else subprocess.DEVNULL,
         stderr=subprocess.DEVNULL if isinstance(job.kernel, Uml) else None,
         process_group=None if interactive else 0,
+        preexec_fn=ends_with_caller(),
     )
     try:
         guest.wait(None if interactive else job.timeout)

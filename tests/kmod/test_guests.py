@@ -10,13 +10,18 @@ had here is a skip that says why; one that was had and does not do is a failure.
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import guests
 import pytest
+from kernels import UNAVAILABLE
 from runner import ROOT
 
 # Programs that take long under emulation run on User-Mode Linux in full and, with this share of their rounds, there.
@@ -34,6 +39,10 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
 }
 # Few rounds: the host's run of the same files has more.
 FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+# What ends a runner, with the kernel: QEMU for one of them, for it is slow to boot.
+ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL), ("6.1", signal.SIGKILL)]
 
 
 def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequence[str] = ()) -> str:
@@ -69,3 +78,58 @@ def test_doctor_without_module() -> None:
     for name in ("map", "kcopy"):
         assert "not loaded" in found[name]["why"]
         assert "modprobe onecopy" in found[name]["fix"]
+
+
+def below(pid: int) -> set[int]:
+    """The living processes that descend from this one."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue  # gone meanwhile
+        if state not in "ZX":
+            children.setdefault(int(parent), []).append(int(stat.parent.name))
+    found: set[int] = set()
+    new = [pid]
+    while new:
+        new = [child for parent in new for child in children.get(parent, [])]
+        found.update(new)
+    return found
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(("kernel", "number"), ENDS, ids=[f"{kernel}-{number.name}" for kernel, number in ENDS])
+@pytest.mark.timeout(3600)
+def test_ends_with_runner(kernel: str, number: signal.Signals, tmp_path: Path) -> None:
+    command = [str(ROOT / "vm/run"), "--kernel", kernel, "--no-module", "--", "sh", "-c", "echo up; sleep 500"]
+    with subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as runner:
+        assert runner.stdout
+        up = next((line for line in runner.stdout if line.strip() == "up"), None)
+        if up is None and runner.wait() == UNAVAILABLE:
+            pytest.skip(f"no kernel {kernel} here")
+        assert up, f"the guest did not boot: {runner.returncode}"
+        guest = below(runner.pid)
+        assert guest
+        runner.send_signal(number)
+        runner.wait()
+    until = time.monotonic() + 20
+    while any(map(lives, guest)) and time.monotonic() < until:
+        time.sleep(0.05)
+    left = list(filter(lives, guest))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
+    if number == signal.SIGKILL:
+        assert runner.returncode == -number
+    else:
+        assert runner.returncode == 128 + number
+        assert not list(tmp_path.glob("onecopy-vm-*"))
