@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from guest import ends_with_caller
-from kernels import UNAVAILABLE
 from runner import ROOT
+
+from kernel import UNAVAILABLE
 
 
 def run(tool: str, *argv: str | Path, env: Mapping[str, str] | None = None) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 from types import FrameType
 
 import guest
-from kernels import UNAVAILABLE, KernelError, UnavailableError, kernels
+from kernels import kernels
+
+from kernel import UNAVAILABLE, KernelError, UnavailableError
 
 EPILOG = f"""The command sees the host's files, read-only below a layer in memory that goes with the guest. It runs as
 root, with this environment and working directory. Ends with the command's status; {guest.BAD} if that was 0 but the

@@ -23,7 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernels import HERE, Kernel, KernelError, Stock, Uml, UnavailableError, locked
+from built import Uml
+
+from kernel import HERE, Kernel, KernelError, UnavailableError
 
 LOST = 125  # exit status: no verdict from the guest
 BAD = 124  # exit status: the command was content, the kernel was not
@@ -148,7 +150,7 @@ def uml_command(job: Job, kernel: Uml, directory: Path, log_fd: int) -> list[str
     ]
 
 
-def initrd(kernel: Stock, directory: Path) -> Path:
+def initrd(kernel: Kernel, directory: Path) -> Path:
     """An initial file system of stage1 and the modules that reach the host's files."""
     stage1 = directory / "stage1"
     compiled = ["cc", "-O2", "-static", "-o", str(stage1), str(HERE / "stage1.c")]
@@ -156,7 +158,7 @@ def initrd(kernel: Stock, directory: Path) -> Path:
     if done.returncode:
         raise KernelError(f"stage1 does not compile: {done.stderr.strip()}")
     files = [("init", stage1.read_bytes(), 0o755)]
-    for number, path in enumerate(needed_modules(kernel, "virtio_pci", "9pnet_virtio", "9p", "overlay")):
+    for number, path in enumerate(kernel.early_modules()):
         data = path.read_bytes()
         files.append((f"{number}.ko", lzma.decompress(data) if path.suffix == ".xz" else data, 0o644))
     archive = directory / "initrd"
@@ -171,33 +173,7 @@ def initrd(kernel: Stock, directory: Path) -> Path:
     return archive
 
 
-def needed_modules(kernel: Stock, *names: str) -> list[Path]:
-    """The files of these modules and of all they need, each after what it needs; built-in ones are left out."""
-    with locked(kernel.home):
-        if not (kernel.modules / "modules.dep").exists():
-            # A package's script would have made it.
-            base = kernel.root / "usr"
-            depmod = shutil.which("depmod", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-            if not depmod:
-                raise KernelError("depmod is missing: packaging/install-deps guests")
-            subprocess.run([depmod, "-b", str(base), kernel.release], check=True)
-    depends: dict[str, list[str]] = {}
-    paths: dict[str, str] = {}
-    for line in (kernel.modules / "modules.dep").read_text().splitlines():
-        path, _, rest = line.partition(":")
-        key = Path(path).name.split(".")[0].replace("-", "_")
-        paths[key] = path
-        # Listed nearest first.
-        depends[key] = [Path(p).name.split(".")[0].replace("-", "_") for p in reversed(rest.split())]
-    order: list[str] = []
-    for name in names:
-        for key in [*depends.get(name, []), name]:
-            if key in paths and key not in order:
-                order.append(key)
-    return [kernel.modules / paths[key] for key in order]
-
-
-def qemu_command(job: Job, kernel: Stock, directory: Path) -> list[str]:
+def qemu_command(job: Job, kernel: Kernel, directory: Path) -> list[str]:
     if not shutil.which("qemu-system-x86_64"):
         raise UnavailableError("qemu-system-x86_64 is missing: packaging/install-deps guests")
     line = [
@@ -239,10 +215,8 @@ def boot(job: Job, directory: Path) -> list[str]:
             argv = uml_command(job, job.kernel, directory, log)
             if place := memory_file_directory(job.memory):
                 environment["TMPDIR"] = place
-        elif isinstance(job.kernel, Stock):
-            argv = qemu_command(job, job.kernel, directory)
         else:
-            raise KernelError(f"{job.kernel.name} does not boot")
+            argv = qemu_command(job, job.kernel, directory)
         return wait(job, argv, environment, fds)
     finally:
         os.close(log)

@@ -9,7 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels import UNAVAILABLE, KernelError, Stock, UnavailableError, build_only
+from kernels import build_only
+from stock import Stock
+
+from kernel import UNAVAILABLE, KernelError, UnavailableError
 
 FAILED = 1  # exit status: it does not compile somewhere
 

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import guests
 import pytest
-from kernels import UNAVAILABLE
 from runner import ROOT
+
+from kernel import UNAVAILABLE
 
 # Programs that take long under emulation run on User-Mode Linux in full and, with this share of their rounds, there.
 SCALE = {"uml-debug": "100", "6.1": "20", "6.12": "20"}

@@ -14,11 +14,11 @@ import tarfile
 from pathlib import Path
 
 import guests
-import kernels
 import pytest
 from runner import MPI_ENV, ROOT
 
 import debian
+import kernel
 
 VERSION = r"^onecopy \((.*)\)"
 STATUS = Path("/var/lib/dpkg/status")
@@ -98,13 +98,13 @@ def needed(debs: dict[str, Path]) -> tuple[Path, Path]:
     directory = next(iter(debs.values())).parent
     name = release["VERSION_CODENAME"]
     try:
-        lacking = debian.Suite(name, kernels.cache() / "apt" / f"{name}-lacking", installed=STATUS)
+        lacking = debian.Suite(name, kernel.cache() / "apt" / f"{name}-lacking", installed=STATUS)
         lacking.update()
         lacking.fetch(*map(str, debs.values()))
         for deb in lacking.debs.glob("*.deb"):
             deb.rename(directory / deb.name)
         # Its script would configure half a system: its files are enough.
-        udev = debian.Suite(name, kernels.cache() / "apt" / f"{name}-udev", installed=STATUS)
+        udev = debian.Suite(name, kernel.cache() / "apt" / f"{name}-udev", installed=STATUS)
         udev.update()
         if not Path("/usr/bin/udevadm").exists():
             udev.fetch("udev")

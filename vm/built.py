@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernels built from Debian's newest source: User-Mode Linux."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from abc import abstractmethod
+from pathlib import Path
+
+import debian
+from kernel import HERE, Kernel, KernelError, UnavailableError, cache, jobs, locked, make, say
+
+SUITES = ("trixie-backports", "forky", "sid")
+OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
+TOOLS = ("flex", "bison", "bc", "patch", "gcc", "make")
+# Half of the source is for devices that no guest has; their Kconfig files are read all the same.
+NEVER = ("*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/drivers/media/*.[ch]")
+
+
+class Source:
+    """The newest source that any suite has, with those of vm/patches that `patches` matches; kernels share it."""
+
+    def __init__(self, patches: str = "*") -> None:
+        self.patches = sorted((HERE / "patches").glob(f"{patches}.patch"))
+        ours = hashlib.sha256(b"".join(p.read_bytes() for p in self.patches)).hexdigest()[:8]
+        self.home = cache() / f"linux-{ours}"  # in the cache: its kernels lie there, too
+        self.tree = self.home / "source"
+
+    def prepare(self) -> None:
+        """Fetches it, or does nothing."""
+        with locked(self.home):
+            if not self.tree.exists():
+                self._unpack(self._fetch())
+
+    def _fetch(self) -> Path:
+        """The package of the newest source, new enough."""
+        reasons = []
+        for name in SUITES:
+            suite = debian.Suite(name, cache() / "apt" / name)
+            try:
+                suite.update()
+                found = suite.versions(r"linux-source-\d+\.\d+")
+            except debian.DebianError as reason:
+                reasons.append(str(reason))
+                continue
+            best = max(found, key=lambda package: debian.version_key(found[package]), default="")
+            if best and debian.version_key(found[best]) >= OLDEST:
+                break
+            reasons.append(f"{name}: no linux-source of {OLDEST[0]}.{OLDEST[1]} or newer")
+        else:
+            raise UnavailableError("; ".join(reasons))
+        say(f"fetching {best} {found[best]} from {name}")
+        try:
+            return suite.download(best)
+        except debian.DebianError as reason:
+            raise UnavailableError(str(reason)) from None
+
+    def _unpack(self, deb: Path) -> None:
+        unpacked = self.home / "unpacked"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        unpacked.mkdir(parents=True)
+        debian.unpack(deb, unpacked)
+        deb.unlink()
+        (archive,) = unpacked.glob("usr/src/linux-source-*.tar.*")
+        never = [f"--exclude={pattern}" for pattern in NEVER]
+        subprocess.run(["tar", "-x", "-f", archive, "-C", unpacked, *never], check=True)
+        (tree,) = unpacked.glob("linux-source-*")
+        for patch in self.patches:
+            how = ["patch", "--quiet", "--strip=1", f"--directory={tree}", f"--input={patch}"]
+            if subprocess.run([*how, "--dry-run", "--force"], capture_output=True, check=False).returncode:
+                say(f"{patch.name} does not fit {tree.name}: left out, see docs/guests.md")
+                continue
+            subprocess.run(how, check=True)
+        tree.rename(self.tree)
+        shutil.rmtree(unpacked)
+
+
+class Built(Kernel):
+    """A kernel built here. Changed configuration files build it anew."""
+
+    architecture: str  # as make has it
+    target: str  # of make
+
+    def __init__(self, name: str, source: Source, *configs: str) -> None:
+        self.name = name
+        self.source = source
+        self.configs = [HERE / config for config in configs]
+        self.home = source.home / name
+        self.build = self.home / "build"
+
+    @abstractmethod
+    def _configure(self, kbuild: list[str], log: Path) -> None:
+        """Makes .config of the configuration files."""
+
+    def _stamp(self) -> str:
+        return hashlib.sha256(b"".join(p.read_bytes() for p in self.configs)).hexdigest()
+
+    def config(self) -> str:
+        return (self.build / ".config").read_text()
+
+    def headers(self) -> dict[Path, Path]:
+        release = (self.build / "include/config/kernel.release").read_text().strip()
+        return {Path("/lib/modules") / release / "build": self.build}
+
+    def prepare(self) -> None:
+        with locked(self.home):
+            stamp = self.home / "built"
+            if stamp.exists() and stamp.read_text() == self._stamp():
+                return
+            missing = [tool for tool in TOOLS if not shutil.which(tool)]
+            if missing:
+                raise UnavailableError(f"{', '.join(missing)} missing: packaging/install-deps guests")
+            self.source.prepare()
+            self._make()
+            stamp.write_text(self._stamp())
+
+    def _make(self) -> None:
+        say(f"building {self.name}, once: some five minutes on two CPUs")
+        self.build.mkdir(exist_ok=True)
+        log = self.home / "build.log"
+        kbuild = ["make", "-s", "-C", str(self.source.tree), f"ARCH={self.architecture}", f"O={self.build}"]
+        self._configure(kbuild, log)
+        wanted = {line for path in self.configs for line in path.read_text().splitlines() if line.endswith("=y")}
+        lost = sorted(wanted - set(self.config().splitlines()))
+        if lost:
+            raise KernelError(f"this source does not take {', '.join(lost)}")
+        make([*kbuild, jobs(), self.target, "modules"], log)
+
+    def _stage(self) -> Path:
+        return self.home / "stage"
+
+    def _make_modules(self, directory: str, log: Path) -> None:
+        kbuild = ["make", "-s", "-C", str(self.build), jobs(), f"ARCH={self.architecture}"]
+        make([*kbuild, f"M={self._stage() / directory}", "modules"], log)
+
+
+class Uml(Built):
+    """User-Mode Linux with several CPUs: memory at native speed; with `debug`, everything that looks for bugs."""
+
+    architecture = "um"
+    target = "linux"
+
+    def __init__(self, name: str, debug: bool = False, patches: str = "*") -> None:
+        super().__init__(name, Source(patches), "uml.config", *(["uml-debug.config"] if debug else []))
+
+    @property
+    def image(self) -> Path:
+        return self.build / "linux"
+
+    def _configure(self, kbuild: list[str], log: Path) -> None:
+        make([*kbuild, "defconfig"], log)
+        fragments = [str(path) for path in (self.build / ".config", *self.configs)]
+        merge = ["scripts/kconfig/merge_config.sh", "-m", "-O", str(self.build), *fragments]
+        subprocess.run(merge, cwd=self.source.tree, capture_output=True, check=True)
+        make([*kbuild, "olddefconfig"], log)
+        make([*kbuild, "mod2noconfig"], log)
