@@ -41,7 +41,7 @@ MODULE_PARM_DESC(debug, "Log refused requests of /dev/knem (0)");
 
 static bool binding = true;
 module_param(binding, bool, 0644);
-MODULE_PARM_DESC(binding, "Bind kernel threads as their process is, or as it says (1)");
+MODULE_PARM_DESC(binding, "Bind kernel threads as their process says, not always as it is (1)");
 
 static bool thread = true;
 module_param(thread, bool, 0644);
@@ -413,9 +413,8 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		err = -EBUSY;
 		goto out;
 	}
-	if (!READ_ONCE(binding))
-		config.cpus = cpu_possible_mask;
-	else if (knem->bound)
+	/* Which processors a cpuset leaves to somebody who is bound is not told to modules. */
+	if (knem->bound && READ_ONCE(binding))
 		config.cpus = knem->cpus;
 	err = ock_async_create(&config, &async);
 	if (err)

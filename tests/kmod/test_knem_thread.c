@@ -130,17 +130,23 @@ static void parameter(const char *path, const char *value, char *was, size_t siz
 		km_skip("module parameters are not to be set");
 }
 
-static void unbound(void)
+/* Told not to listen, the thread is where its process may be. */
+static void binding(void)
 {
 	static const char path[] = PARAMETERS "binding";
-	uint8_t mask = 1;
-	cpu_set_t cpus;
+	const cpu_set_t zero = only(0);
+	uint8_t second = 2;
+	cpu_set_t by_mask, reversed, silent;
 	char was[32];
 
 	parameter(path, "0", was, sizeof(was));
-	cpus = bound(KNEM_BIND_FLAG_CUSTOM, &mask, 1);
+	by_mask = bound(KNEM_BIND_FLAG_CUSTOM, &second, 1);
+	reversed = bound(KNEM_BIND_FLAG_CURRENT_REVERSED, NULL, 0);
+	silent = bound(0, NULL, 0);
 	KM_TRUE(km_write_text(path, was));
-	KM_EQ(CPU_COUNT(&cpus), sysconf(_SC_NPROCESSORS_ONLN));
+	KM_TRUE(CPU_EQUAL(&by_mask, &zero));
+	KM_TRUE(CPU_EQUAL(&reversed, &zero));
+	KM_TRUE(CPU_EQUAL(&silent, &zero));
 }
 
 /* Kernel threads are bounded for each user, and given back. */
@@ -261,7 +267,7 @@ int main(int argc, char **argv)
 	static const struct km_case cases[] = {
 		{.name = "bind", .run = bind},
 		{.name = "bind_errors", .run = bind_errors},
-		{.name = "unbound", .run = unbound},
+		{.name = "binding", .run = binding},
 		{.name = "limit", .run = limit},
 		{.name = "broken_off", .run = broken_off, .limit = 60},
 		{.name = "bounded_queue", .run = bounded_queue, .limit = 60},
