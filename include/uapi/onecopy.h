@@ -31,7 +31,8 @@
  *                more segments than onecopy_info.max_segments
  *  ENOTTY        no such request
  *  ENOMEM        no kernel memory
- *  EINTR         a fatal signal came in (nobody is left to see this)
+ *  EINTR         a fatal signal came in (nobody is left to see this); others do
+ *                not disturb requests
  * Errors that say what is wrong with a region, in the order of the checks
  *  ENOENT        no region has this cookie: never, not any more, or, for
  *                REGION_DESTROY, not through this file
@@ -306,8 +307,8 @@ struct onecopy_completion {
  *
  * poll(): EPOLLIN when a copy with EVENT has completed since the last read();
  * EPOLLERR before this request. read() gives a __u64, the number of such copies
- * since the last read(); EAGAIN, or waits, when there are none; EINVAL for less
- * than 8 bytes; ENXIO before this request.
+ * since the last read(); EAGAIN, or waits, when there are none, until any signal
+ * (EINTR); EINVAL for less than 8 bytes; ENXIO before this request.
  */
 struct onecopy_async_setup {
 	__u32 size;
