@@ -51,8 +51,9 @@ demo: ready
 	@$(PYTHON) examples/demo
 
 ## test     every test; PYTEST_ARGS="-k bcast" and the like are passed on; installs what guests and packages need
-test: ready
+test: deps
 	@packaging/install-deps guests deb || echo "make: tests that need these are skipped" >&2
+	@$(MAKE) --no-print-directory build
 	@$(PYTHON) -m pytest $(PYTEST_ARGS)
 
 ## check    formatting, lint, types, static analysis, licences, man pages

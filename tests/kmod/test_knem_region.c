@@ -41,11 +41,12 @@ static void unknown_commands(void)
 static void create_errors(void)
 {
 	const size_t page = km_page();
-	uint8_t *p = km_pages(3 * page);
+	uint8_t *p = km_pages(4 * page);
 	struct knem_cmd_param_iovec iov = kn_iov(p, 3 * page);
 	knem_cookie_t cookie;
 	int fd = kn_open();
 
+	KM_OK(munmap(p + 3 * page, page));
 	KM_ERR(ioctl(fd, KNEM_CMD_CREATE_REGION, NULL), EFAULT);
 	KM_ERR(kn_create_try(fd, NULL, 1, PROT_READ, 0, &cookie), EFAULT);
 	KM_ERR(kn_create_try(fd, (void *)(p + 3 * page - 8), 1, PROT_READ, 0, &cookie), EFAULT);

@@ -88,7 +88,7 @@ static void page_regions(void)
 		KM_EQ(got, i);
 		got = ~got;
 		kn_put(fd, cookie[i], 48, &got, sizeof(got));
-		KM_EQ(*(uint64_t *)(p + i * page + 48), ~i);
+		KM_EQ(*(uint64_t *)(p + i * page + 48), ~(uint64_t)i);
 	}
 }
 
