@@ -42,6 +42,7 @@ enum {
 	OC_EP_SEND_MAP = 1 << 4,
 	OC_EP_SEND_KCOPY = 1 << 5, /* not worth mapping */
 	OC_EP_RECV_MAP = 1 << 6,
+	OC_EP_RECV_CMA = 1 << 7, /* address in the owner's process */
 };
 
 #define OC_EP_SEND_PLACE 8 /* shifts, and what they shift */
@@ -52,7 +53,9 @@ enum {
 #define OC_EP_SEND_AWAY (OC_EP_SEND_CMA | OC_EP_SEND_MAP | OC_EP_SEND_KCOPY)
 #define OC_EP_SEND_CALL (OC_EP_SEND_CMA | OC_EP_SEND_KCOPY)
 /* Peers may write the receive slot. */
-#define OC_EP_RECV_OPEN (OC_EP_RECV_HEAP | OC_EP_RECV_MAP)
+#define OC_EP_RECV_OPEN (OC_EP_RECV_HEAP | OC_EP_RECV_AWAY)
+/* They do so by other means than the arena. */
+#define OC_EP_RECV_AWAY (OC_EP_RECV_MAP | OC_EP_RECV_CMA)
 
 /* Stage your send slot, please; and, above it, one more than the rank in the
  * group whose parcel is to be served. */

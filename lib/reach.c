@@ -51,6 +51,28 @@ static uint32_t offer_recv(struct oc_run *run)
 }
 
 /*
+ * By CMA a copy into the slot is as good as one out of the peer's, so its peer can
+ * do its share. What goes to all at once would be read once for each, and what is
+ * folded would be copied once more: those plans' other way is the better one.
+ */
+static uint32_t offer_recv_call(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	const struct oc_plan *plan = run->plan;
+
+	if (!run->group->cma || !bind->call || bind->recv_bytes < CALL_MIN ||
+	    oc_heap_contains(bind->recv, bind->recv_bytes) || !recv_is_written(run))
+		return 0;
+	for (uint32_t i = 0; i < plan->nsteps; i++)
+		if (plan->steps[i].kind == OC_STEP_CALC ||
+		    (plan->steps[i].cond != OC_COND_ALWAYS &&
+		     plan->steps[i].cond_rank == OC_RANK_ALL))
+			return 0;
+	run->line->recv = (uintptr_t)bind->recv;
+	return OC_EP_RECV_CMA;
+}
+
+/*
  * Memory that is used once is worth a copy by system call where that beats
  * staging (bind->call), and nothing else; whatever comes again is mapped.
  */
@@ -95,6 +117,8 @@ void oc_reach_offer(struct oc_run *run, uint32_t *flags)
 	/* First what must be writable: the send slot may be the same memory. */
 	if (run->bind->recv && run->group->kernel)
 		*flags |= offer_recv(run);
+	if (run->bind->recv && !(*flags & OC_EP_RECV_OPEN))
+		*flags |= offer_recv_call(run);
 	if (run->foreign)
 		*flags |= offer_send(run);
 }
@@ -105,8 +129,7 @@ void oc_reach_blame(struct oc_run *run, enum oc_slot slot)
 
 	if (place >= 0)
 		oc_kreg_blame(run->group->node, (uint32_t)place);
-	/* A refusal of CMA is about the processes. */
-	else if (slot == OC_SLOT_SEND)
+	else /* A refusal of CMA is about the processes. */
 		run->group->cma = false;
 }
 
@@ -145,11 +168,12 @@ static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct
 	uint32_t flags = oc_line_flags(line);
 	uint32_t shift = slot == OC_SLOT_RECV ? OC_EP_RECV_PLACE : OC_EP_SEND_PLACE;
 	uint32_t kernel = slot == OC_SLOT_RECV ? OC_EP_RECV_MAP : OC_EP_SEND_MAP | OC_EP_SEND_KCOPY;
+	uint32_t call = slot == OC_SLOT_RECV ? OC_EP_RECV_CMA : OC_EP_SEND_CMA;
 	struct oc_kreg_entry *entry;
 
 	*offer = (struct offer){.addr = slot == OC_SLOT_RECV ? line->recv : line->send};
 	if (!(flags & kernel))
-		return slot == OC_SLOT_SEND && flags & OC_EP_SEND_CMA;
+		return flags & call;
 	entry = &oc_kreg_area(group->node, group->node_rank[peer])
 			 ->entry[flags >> shift & OC_EP_PLACE_MASK];
 	offer->cookie = atomic_load_explicit(&entry->cookie, memory_order_acquire);

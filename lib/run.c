@@ -4,8 +4,9 @@
  * its owner's arena. A send buffer elsewhere is either read by CMA, or staged:
  * its owner copies it into scratch memory of the arena, chunk by chunk, and
  * peers follow the count of bytes that are ready. A receive buffer elsewhere
- * is never written by peers; plans carry a second way for that (OC_COND_*).
- * With the kernel module both are as good as in the heap: reach.c.
+ * is written by peers only where a copy by CMA is as good as its owner's; plans
+ * carry a second way for the rest (OC_COND_*). With the kernel module both are as
+ * good as in the heap: reach.c.
  *
  * A peer whose read is refused says so in the owner's line (`asked`). The owner,
  * which stays until all its readers are done, then stages as above.
@@ -117,7 +118,12 @@ int oc_run_offer(struct oc_run *run)
 	return 0;
 }
 
-/* Copies the send slot into the staging area, telling readers as it goes. */
+/*
+ * Copies the send slot into the staging area, telling readers as it goes. Past
+ * the caches: the area's lines are in the readers' from the last time, and where
+ * cores share no cache, taking those away and handing them over one by one costs
+ * up to five times what memory does (docs/tuning.md).
+ */
 int oc_run_stage(struct oc_run *run)
 {
 	const struct oc_bind *bind = run->bind;
@@ -131,7 +137,7 @@ int oc_run_stage(struct oc_run *run)
 		size_t len = bind->send_bytes - off < OC_STAGE_CHUNK ? bind->send_bytes - off
 								     : OC_STAGE_CHUNK;
 
-		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, false);
+		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, true);
 		atomic_store_explicit(&line->ready, off + len, memory_order_release);
 		oc_line_wake(line);
 	}
@@ -318,7 +324,7 @@ char *oc_run_slot(struct oc_run *run, struct oc_ref ref)
 	}
 	if (ref.slot != OC_SLOT_RECV)
 		return group->arena[ref.rank] + ref.off + line->scratch;
-	if (!(oc_line_flags(line) & OC_EP_RECV_MAP))
+	if (!(oc_line_flags(line) & OC_EP_RECV_AWAY))
 		return group->arena[ref.rank] + ref.off + line->recv;
 	at = oc_reach_at(run, ref.rank, OC_SLOT_RECV);
 	return at ? at + ref.off : NULL;

@@ -61,6 +61,12 @@ int main(int argc, char **argv)
 		for (int r = 0; r < size; r++)
 			pattern_check(other + WORDS * (size_t)r, WORDS, turn + (unsigned int)r,
 				      "allgather");
+		memset(other, 0, sizeof(other));
+		MPI_Gather(data, (int)WORDS, MPI_UNSIGNED, other, (int)WORDS, MPI_UNSIGNED, root,
+			   MPI_COMM_WORLD);
+		for (int r = 0; rank == root && r < size; r++)
+			pattern_check(other + WORDS * (size_t)r, WORDS, turn + (unsigned int)r,
+				      "gather");
 		MPI_Allreduce(data, other, (int)WORDS, MPI_UNSIGNED, MPI_SUM, MPI_COMM_WORLD);
 		for (size_t i = 0; i < WORDS; i++) {
 			unsigned int want = 0;
