@@ -32,6 +32,8 @@
 #define EXPORT	    __attribute__((visibility("default")))
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+typedef size_t usable_size_fn(void *p);
+
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *p, size_t bytes);
@@ -98,17 +100,40 @@ EXPORT void *calloc(size_t n, size_t size)
 	return __libc_calloc(n, size);
 }
 
-/* malloc_usable_size() has no other name in the C library. */
+/*
+ * malloc_usable_size() has no other name in the C library, and the next one in
+ * order may belong to an allocator of the program's (jemalloc, say), which knows
+ * nothing of the C library's blocks. So it is that of the object whose
+ * __libc_malloc() makes the blocks. NULL if there is none.
+ */
+static usable_size_fn *find_usable_size(void)
+{
+	static usable_size_fn *usable_size;
+	usable_size_fn *found = __atomic_load_n(&usable_size, __ATOMIC_RELAXED);
+	void *object = NULL;
+	Dl_info info;
+
+	if (found)
+		return found;
+	if (dladdr((void *)__libc_malloc, &info))
+		object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!object)
+		object = dlopen(NULL, RTLD_LAZY); /* the program itself has no name to open it by */
+	if (!object)
+		return NULL;
+	found = (usable_size_fn *)dlsym(object, "malloc_usable_size");
+	dlclose(object);
+	if (found == malloc_usable_size)
+		found = NULL;
+	__atomic_store_n(&usable_size, found, __ATOMIC_RELAXED);
+	return found;
+}
+
 static size_t libc_usable_size(void *p)
 {
-	static size_t (*usable_size)(void *p);
-	size_t (*found)(void *p) = __atomic_load_n(&usable_size, __ATOMIC_RELAXED);
+	usable_size_fn *usable_size = find_usable_size();
 
-	if (unlikely(!found)) {
-		found = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
-		__atomic_store_n(&usable_size, found, __ATOMIC_RELAXED);
-	}
-	return found(p);
+	return usable_size ? usable_size(p) : 0;
 }
 
 static void *realloc_ours(void *p, size_t bytes)
@@ -230,6 +255,11 @@ void oc_malloc_activate(void)
 	 * buffers are staged; MPI_Init makes it then. */
 	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
 		return;
+	/* Here, and not in the first realloc(), the dynamic linker may be asked. */
+	if (!find_usable_size()) {
+		oc_note("no shared heap: the allocator has no malloc_usable_size()");
+		return;
+	}
 	if (!oc_heap_init())
 		__atomic_store_n(&heap_min, OC_HEAP_MIN, __ATOMIC_RELAXED);
 }

@@ -241,6 +241,16 @@ def test_tool_in_library(runner: Runner, programs: Programs) -> None:
     assert served(path, "bcast") == [10, 10]
 
 
+def test_allocator_in_library(runner: Runner, programs: Programs) -> None:
+    """An allocator that the program brings is not asked about blocks that are not its own."""
+    allocator = programs.build("liballocator.so", ["hazards/allocator.c"], "-shared", "-fPIC")
+    flags = [f"-L{allocator.parent}", "-Wl,--no-as-needed", "-l:liballocator.so", f"-Wl,-rpath,{allocator.parent}"]
+    binary = programs.build("usable", ["hazards/usable.c"], *flags)
+    path = runner.cwd / "stats"
+    runner.mpirun(2, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [20, 20]
+
+
 def test_mpi_by_dlopen(runner: Runner, programs: Programs) -> None:
     plugin = programs.build("plugin.so", ["hazards/plugin.c"], "-shared", "-fPIC")
     path = runner.cwd / "stats"
