@@ -45,7 +45,10 @@ if __name__ == "__main__":
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("onecopy"):
             raise
-        sys.exit(f"onecopy: the Python package {error.name} is missing: run `make deps` in the checkout")
+        sys.exit(
+            f"onecopy: the Python package {error.name} is missing: "
+            f"apt install python3-{error.name}, or `make deps` in a checkout"
+        )
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

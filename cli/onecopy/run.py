@@ -208,15 +208,19 @@ def end_as(status: int) -> int:
 
 
 def report(lines: Iterable[str], style: str) -> None:
-    from rich.console import Console  # only now: starting a program must not wait for it
-
-    from onecopy import stats
+    from onecopy import stats  # only now: starting a program must not wait for it
 
     summary = stats.read(lines)
     if style == "table" and summary.ranks:
-        Console(stderr=True).print(stats.table(summary))
-    else:
-        note(stats.line(summary))
+        try:
+            from rich.console import Console
+
+            Console(stderr=True).print(stats.table(summary))
+        except ModuleNotFoundError as error:
+            note(f"no table, the Python package {error.name} is missing (Debian: apt install python3-rich)")
+        else:
+            return
+    note(stats.line(summary))
 
 
 def is_plain_script(path: Path) -> bool:

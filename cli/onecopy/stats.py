@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass
@@ -92,6 +93,9 @@ def line(summary: Summary) -> str:
 
 
 def table(summary: Summary) -> Table:
+    """The summary call by call. Raises ModuleNotFoundError where rich is not installed."""
+    from rich.table import Table
+
     result = Table(title=f"onecopy {summary.version}, {summary.ranks} ranks", title_justify="left")
     result.add_column("")
     for column in ("served", "left to the MPI", "bytes"):

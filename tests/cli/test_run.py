@@ -207,6 +207,18 @@ def test_stats(onecopy: Command, fake_mpi: Path) -> None:
     assert "by heap" in table.stderr
 
 
+@pytest.mark.parametrize("style", ["--stats", "--stats=table"])
+def test_stats_without_rich(onecopy: Command, fake_mpi: Path, tmp_path: Path, style: str) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "rich.py").write_text("raise ModuleNotFoundError(name='rich')\n")
+    path = f"{tmp_path / 'none'}:{os.environ.get('PYTHONPATH', '')}:{ROOT / 'cli'}"
+    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "PYTHONPATH": path, "STUB_REPORTS": "1"}
+    done = onecopy("run", style, sys.executable, "-c", "raise SystemExit(3)", env=env)
+    assert done.returncode == 3
+    assert "10 of 13 calls served" in done.stderr
+    assert ("python3-rich" in done.stderr) == (style != "--stats")
+
+
 def test_without_a_library_the_program_runs_untouched(onecopy: Command, fake_mpi: Path, tmp_path: Path) -> None:
     env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(tmp_path), "ONECOPY_BUILD": str(tmp_path)}
     done = onecopy("run", "--stats", "sh", "-c", 'echo "[$LD_PRELOAD]"; exit 3', env=env)
