@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "env.h"
 #include "heap.h"
 #include "kdev.h"
 #include "kmap.h"
@@ -51,6 +52,16 @@ static uint32_t offer_recv(struct oc_run *run)
 }
 
 /*
+ * Two copies past the caches took half the time of one by CMA, which takes hold of
+ * the pages one by one, wherever that was measured: docs/tuning.md. So CMA is for
+ * whom staging is forbidden to.
+ */
+static bool copies_by_cma(const struct oc_run *run, size_t bytes)
+{
+	return run->group->cma && bytes >= CALL_MIN && !(oc_env()->mech & OC_MECH_STAGED);
+}
+
+/*
  * By CMA a copy into the slot is as good as one out of the peer's, so its peer can
  * do its share. What goes to all at once would be read once for each, and what is
  * folded would be copied once more: those plans' other way is the better one.
@@ -60,7 +71,7 @@ static uint32_t offer_recv_call(struct oc_run *run)
 	const struct oc_bind *bind = run->bind;
 	const struct oc_plan *plan = run->plan;
 
-	if (!run->group->cma || !bind->call || bind->recv_bytes < CALL_MIN ||
+	if (!copies_by_cma(run, bind->recv_bytes) ||
 	    oc_heap_contains(bind->recv, bind->recv_bytes) || !recv_is_written(run))
 		return 0;
 	for (uint32_t i = 0; i < plan->nsteps; i++)
@@ -105,7 +116,7 @@ static uint32_t offer_send(struct oc_run *run)
 
 	if (run->group->kernel)
 		flags = offer_send_kernel(run);
-	if (!flags && run->group->cma && bind->call && bind->send_bytes >= CALL_MIN)
+	if (!flags && copies_by_cma(run, bind->send_bytes))
 		flags = OC_EP_SEND_CMA;
 	if (flags)
 		run->line->send = (uintptr_t)bind->send;

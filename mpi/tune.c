@@ -20,6 +20,9 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 	for (int c = 0; c < OC_COLL_COUNT; c++)
 		agreed->min[c] = min;
 	agreed->min[OC_COLL_BARRIER] = 0;
+	/* By CMA alone every rank copies as many pages as under the MPI, and as often. */
+	if (!env->min && !heap && !(env->mech & OC_MECH_STAGED))
+		agreed->min[OC_COLL_ALLGATHER] = agreed->min[OC_COLL_ALLGATHERV] = UINT64_MAX;
 	agreed->eager = OC_EAGER_MAX;
 	agreed->stream = 32 << 10;
 }
