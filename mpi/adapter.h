@@ -40,7 +40,8 @@ struct oc_agreed {
 };
 
 struct oc_adapter {
-	bool active; /* between MPI_Init and MPI_Finalize, with a node of >= 2 */
+	bool active;	  /* between MPI_Init and MPI_Finalize, with a node of >= 2 */
+	const char *idle; /* there too, if not: why */
 	struct oc_node *node;
 	struct oc_agreed agreed;
 	int keyval;

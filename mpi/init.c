@@ -168,46 +168,65 @@ static void spare_children(void)
 	free(rest);
 }
 
-static void start(void)
+/* NULL, or why the ranks of @node_comm are left to the MPI. */
+static const char *start_node(MPI_Comm node_comm)
 {
 	const char *why;
-	MPI_Comm node_comm;
 	int rank, size;
 
-	if (oc_abi_init()) {
-		oc_note("this MPI library lacks symbols of its ABI");
-		return;
-	}
-	if (pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0, oc_abi.info_null,
-				    &node_comm))
-		return;
-	if (pmpi()->Comm_size(node_comm, &size) || pmpi()->Comm_rank(node_comm, &rank) ||
-	    size < 2 || size > OC_MAX_RANKS)
-		goto out;
+	if (pmpi()->Comm_size(node_comm, &size) || pmpi()->Comm_rank(node_comm, &rank))
+		return "the MPI cannot tell this machine's ranks";
+	if (size < 2)
+		return "one rank on this machine";
+	if (size > OC_MAX_RANKS)
+		return "too many ranks on this machine";
 	why = unwilling();
 	if (why)
 		oc_note("not used: %s", why);
-	if (!all_agree(node_comm, !why) || agree(node_comm, rank) ||
-	    !all_agree(node_comm, oc_adapter.agreed.version == VERSION))
-		goto out;
+	if (!all_agree(node_comm, !why))
+		return why ? why : "another rank of this machine cannot take part";
+	if (agree(node_comm, rank) || !all_agree(node_comm, oc_adapter.agreed.version == VERSION))
+		return "this machine's ranks have different versions of onecopy";
 	if (!all_agree(node_comm, join(node_comm, rank, size) == 0)) {
 		leave();
-		goto out;
+		return "this machine's ranks cannot join";
 	}
 	if (!all_agree(node_comm, !map_world(node_comm, size) && !oc_comm_setup())) {
 		leave();
-		goto out;
+		return "the MPI refused what has to be set up";
 	}
-	oc_adapter.active = true;
-out:
+	return NULL;
+}
+
+static const char *start(void)
+{
+	MPI_Comm node_comm;
+	const char *why;
+
+	if (oc_abi_init()) {
+		oc_note("this MPI library lacks symbols of its ABI");
+		return "this MPI library lacks symbols of its ABI";
+	}
+	if (pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0, oc_abi.info_null,
+				    &node_comm))
+		return "the MPI cannot tell this machine's ranks";
+	why = start_node(node_comm);
 	pmpi()->Comm_free(&node_comm);
+	return why;
 }
 
 static void initialised(void)
 {
-	oc_malloc_activate();
 	spare_children();
-	start();
+	if (oc_pmpi_is_loaded()) {
+		oc_malloc_activate();
+		oc_adapter.idle = start();
+	} else {
+		oc_adapter.idle =
+			"the MPI is not the one that onecopy's " OC_ABI_NAME " library is made for";
+		oc_note("not used: %s", oc_adapter.idle);
+	}
+	oc_adapter.active = !oc_adapter.idle;
 }
 
 OC_EXPORT int PMPI_Init(int *argc, char ***argv)
@@ -241,6 +260,9 @@ OC_EXPORT int PMPI_Finalize(void)
 		oc_comm_teardown();
 		oc_stats_write();
 		leave();
+	} else if (oc_adapter.idle) {
+		oc_stats_write();
+		oc_adapter.idle = NULL;
 	}
 	return pmpi()->Finalize();
 }

@@ -89,6 +89,15 @@ static void *find_library(void)
 	return handle;
 }
 
+bool oc_pmpi_is_loaded(void)
+{
+	char *name = NULL;
+	bool found = dl_iterate_phdr(match_library, &name);
+
+	free(name);
+	return found;
+}
+
 void *oc_pmpi_symbol(const char *name)
 {
 	/* The program may hold the one copy of a data symbol (copy
@@ -115,6 +124,18 @@ static void *tool_function(const char *pmpi_name, void *real)
 	return next;
 }
 
+/*
+ * Where a call would have gone without us, in a program of an MPI of another ABI.
+ * It passes through: whatever handles are there, each travels in a register or a
+ * stack slot of its own, as ours do.
+ */
+static void *foreign_function(const char *pmpi_name)
+{
+	void *next = dlsym(RTLD_NEXT, pmpi_name);
+
+	return next ? next : dlsym(RTLD_NEXT, pmpi_name + 1);
+}
+
 const struct oc_pmpi *oc_pmpi_resolve(void)
 {
 	pthread_mutex_lock(&lock);
@@ -122,13 +143,13 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 		goto out;
 	library = find_library();
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		void *function = library ? dlsym(library, entries[i].name) : NULL;
+		void *function = library ? dlsym(library, entries[i].name)
+					 : foreign_function(entries[i].name);
 
-		if (!function) {
+		if (!function && (library || !i)) {
 			fprintf(stderr,
 				"onecopy: no %s in an MPI library this preload is made for (%s); "
-				"run the "
-				"program without onecopy\n",
+				"run the program without onecopy\n",
 				entries[i].name, OC_ABI_NAME);
 			abort();
 		}

@@ -10,6 +10,8 @@
  * latter), hence real functions are taken from the library itself.
  */
 
+#include <stdbool.h>
+
 #include <mpi.h>
 
 struct oc_pmpi {
@@ -69,9 +71,13 @@ extern struct oc_pmpi oc_pmpi_table;
 extern struct oc_pmpi oc_tool_table;
 extern int oc_pmpi_resolved;
 
-/* Finds the MPI library and fills the table; prints a line and aborts when the
- * process calls MPI without having one. Idempotent, any thread. */
+/* Finds the MPI library and fills the table, with another MPI's functions if that
+ * is what the program has; prints a line and aborts when the process calls MPI
+ * without having any. Idempotent, any thread. */
 const struct oc_pmpi *oc_pmpi_resolve(void);
+
+/* Whether an MPI library of the ABI this one is made for is loaded. Any thread. */
+bool oc_pmpi_is_loaded(void);
 
 /* Address of a symbol of the MPI library as the program sees it, or NULL. */
 void *oc_pmpi_symbol(const char *name);

@@ -199,15 +199,17 @@ void oc_stats_write(void)
 		{"staged", moved->staged_calls, moved->staged_bytes},
 	};
 	static struct line line;
+	const struct oc_node *node = oc_adapter.node;
 	const char *path = oc_env()->stats;
 	const char *comma = "";
 	int fd;
 
 	if (!path)
 		return;
-	put(&line, "{\"rank\":%u,\"nranks\":%u,\"version\":\"%d.%d.0\",\"heap\":\"%s\",\"calls\":{",
-	    oc_adapter.node->rank, oc_adapter.node->nranks, ONECOPY_VERSION_MAJOR,
-	    ONECOPY_VERSION_MINOR, heap_state());
+	put(&line, "{\"rank\":%u,\"nranks\":%u,\"version\":\"%d.%d.0\",", node ? node->rank : 0,
+	    node ? node->nranks : 1, ONECOPY_VERSION_MAJOR, ONECOPY_VERSION_MINOR);
+	put(&line, "\"idle\":\"%s\",\"heap\":\"%s\",\"calls\":{",
+	    oc_adapter.idle ? oc_adapter.idle : "", node ? heap_state() : "");
 	for (int c = 0; c < OC_COLL_COUNT; c++) {
 		const struct oc_counter *n = &oc_counters[c];
 

@@ -24,6 +24,7 @@
 
 #include "env.h"
 #include "heap.h"
+#include "../mpi/pmpi.h"
 
 /* From here on a copy saved is worth more than what the heap costs: the first
  * size at which collectives are ours. */
@@ -268,7 +269,6 @@ static __attribute__((constructor)) void start(void)
 {
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	oc_heap_fork_register();
-	/* A name this library does not define: the MPI's own, or nobody's. */
-	if (dlsym(RTLD_DEFAULT, "MPI_Get_version"))
+	if (oc_pmpi_is_loaded())
 		oc_malloc_activate();
 }

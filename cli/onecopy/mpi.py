@@ -18,6 +18,7 @@ from onecopy import elf
 ABIS = {
     "libmpi.so.40": ("openmpi4", "Open MPI 4 or 5"),
     "libmpi.so.12": ("mpich", "MPICH or Intel MPI"),
+    "libmpich.so.12": ("mpich", "MPICH"),  # Debian's name
     "libmpi_abi.so.0": ("mpi5", "the MPI 5 standard ABI"),
     "libmpi_abi.so.1": ("mpi5", "the MPI 5 standard ABI"),
 }
@@ -83,7 +84,7 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
         if name in ABIS:
             return Abi(*ABIS[name], source)
     for name in names:
-        if re.match(r"^libmpi(_abi)?\.so\.\d+$", name):
+        if re.match(r"^libmpi(ch|_abi)?\.so\.\d+$", name):
             return Abi(None, f"an MPI whose library is {name}", source)
     return None
 
@@ -142,7 +143,9 @@ def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
     about the first that is no launcher."""
     paths = executables(command)
     refusal: Refusal | None = None
+    launched = False
     for path in paths:
+        launched = launched or is_launcher(path)
         try:
             program = elf.read(path)
         except elf.NotElfError:
@@ -150,7 +153,9 @@ def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
         why = refusal_of(path, program)
         if abi := abi_of_program(path, program):
             return abi, why
-        if why and refusal is None and not is_launcher(path):
+        # A static program before others may be what starts them, and hands LD_PRELOAD on.
+        starts = program.is_static and not launched and path != paths[-1]
+        if why and refusal is None and not is_launcher(path) and not starts:
             refusal = why
     launchers = [path for path in paths if is_launcher(path)]
     if not launchers and (default := shutil.which("mpirun")):

@@ -86,7 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def note(text: str) -> None:
-    print(f"onecopy: {text}", file=sys.stderr, flush=True)
+    if sys.stderr:  # None when the caller has closed it
+        print(f"onecopy: {text}", file=sys.stderr, flush=True)
 
 
 def own_environment() -> dict[str, str]:
@@ -252,7 +253,8 @@ def main(args: argparse.Namespace, command: Sequence[str]) -> int:
     else:
         env.update(settings(args))
         env["LD_PRELOAD"] = joined_preload(library, env.get("LD_PRELOAD", ""))
-    sys.stdout.flush()
+    if sys.stdout:  # None when the caller has closed it
+        sys.stdout.flush()
     if library is None or not args.stats:
         for number in DEFAULTS:
             signal.signal(number, signal.SIG_DFL)

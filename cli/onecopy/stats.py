@@ -32,6 +32,8 @@ class Summary:
     mechanisms: dict[str, Count] = field(default_factory=dict)
     #: Why some ranks had no shared heap, each reason once.
     heap: list[str] = field(default_factory=list)
+    #: Why some ranks were left to the MPI altogether, each reason once.
+    idle: list[str] = field(default_factory=list)
     #: Lines that were no report.
     broken: int = 0
 
@@ -39,11 +41,12 @@ class Summary:
         """Raises KeyError, TypeError or ValueError, and then nothing is added."""
         calls = {n: Count(int(c["served"]), int(c["passed"]), int(c["bytes"])) for n, c in report["calls"].items()}
         mechanisms = {n: Count(int(m["calls"]), 0, int(m["bytes"])) for n, m in report["mech"].items()}
-        reason = str(report["heap"])
+        reasons = ((self.heap, str(report["heap"])), (self.idle, str(report.get("idle", ""))))
         self.ranks += 1
         self.version = str(report["version"])
-        if reason and reason not in self.heap:
-            self.heap.append(reason)
+        for known, reason in reasons:
+            if reason and reason not in known:
+                known.append(reason)
         for mine, theirs in ((self.calls, calls), (self.mechanisms, mechanisms)):
             for name, count in theirs.items():
                 mine.setdefault(name, Count()).add(count)
@@ -75,7 +78,10 @@ def line(summary: Summary) -> str:
     if summary.ranks == 0:
         if summary.broken:
             return "what the ranks wrote is no report: is the preload library of another version?"
-        return "no rank reported: the program never reached MPI_Finalize, or the preload library was not loaded"
+        return (
+            "no rank reported: the program did not call MPI_Finalize, or not through the dynamic linker (ctypes and "
+            "others that look MPI up by dlsym), or the preload library was not loaded"
+        )
     served = sum(c.served for c in summary.calls.values())
     passed = sum(c.passed for c in summary.calls.values())
     moved = sum(c.bytes for c in summary.calls.values())
@@ -89,6 +95,8 @@ def line(summary: Summary) -> str:
         text += f"; by {', '.join(used)}"
     if summary.heap:
         text += f"; no shared heap: {'; '.join(summary.heap)}"
+    if summary.idle:
+        text += f"; not used: {'; '.join(summary.idle)}"
     return text
 
 
@@ -105,7 +113,7 @@ def table(summary: Summary) -> Table:
     result.add_section()
     for name, count in summary.mechanisms.items():
         result.add_row(f"by {name}", f"{count.served:,}", "", size(count.bytes))
-    for reason in summary.heap:
+    for text in [*(f"no shared heap: {why}" for why in summary.heap), *(f"not used: {why}" for why in summary.idle)]:
         result.add_section()
-        result.add_row(f"no shared heap: {reason}", "", "", "")
+        result.add_row(text, "", "", "")
     return result

@@ -58,7 +58,7 @@ def stub_libs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fake_mpi(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libraries of MPIs' sonames and an mpirun that tells its version."""
     directory = tmp_path_factory.mktemp("mpi")
-    for soname in ("libmpi.so.40", "libmpi.so.12", "libmpi.so.99"):
+    for soname in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.99"):
         compiled(directory / soname, "int MPI_Init(void) { return 0; }", "-shared", "-fPIC", f"-Wl,-soname,{soname}")
     mpirun = directory / "mpirun"
     mpirun.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4"\nexit 0\n')

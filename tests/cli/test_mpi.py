@@ -26,7 +26,8 @@ def linked(compile_c: Compile, fake_mpi: Path, soname: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("soname", "name"), [("libmpi.so.40", "openmpi4"), ("libmpi.so.12", "mpich"), ("libmpi.so.99", None)]
+    ("soname", "name"),
+    [("libmpi.so.40", "openmpi4"), ("libmpi.so.12", "mpich"), ("libmpich.so.12", "mpich"), ("libmpi.so.99", None)],
 )
 def test_soname_of_the_program_decides(compile_c: Compile, fake_mpi: Path, soname: str, name: str | None) -> None:
     program = linked(compile_c, fake_mpi, soname)

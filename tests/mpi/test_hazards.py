@@ -251,6 +251,24 @@ def test_allocator_in_library(runner: Runner, programs: Programs) -> None:
     assert served(path, "bcast") == [20, 20]
 
 
+def test_other_mpi(runner: Runner, programs: Programs) -> None:
+    """The preload library in a program of an MPI it is not made for: every call passes through, and it says so."""
+    library = programs.build("libothermpi.so", ["hazards/othermpi.c"], "-shared", "-fPIC", compiler="cc")
+    flags = [f"-L{library.parent}", "-l:libothermpi.so", f"-Wl,-rpath,{library.parent}"]
+    binary = programs.build("otherprogram", ["hazards/otherprogram.c"], *flags, compiler="cc")
+    path = runner.cwd / "stats"
+    env = {"LD_PRELOAD": str(runner.build / PRELOAD), "ONECOPY_STATS": str(path), "ONECOPY_VERBOSE": "1"}
+    done = runner.run(binary, env=env)
+    assert "not used: the MPI is not the one" in done.stderr
+    assert [line["calls"]["bcast"]["passed"] for line in stats(path)] == [1]
+
+
+def test_one_rank_says_why(runner: Runner, program: MakeProgram) -> None:
+    path = runner.cwd / "stats"
+    runner.mpirun(1, program("overwrite"), env={"ONECOPY_STATS": str(path)})
+    assert [line["idle"] for line in stats(path)] == ["one rank on this machine"]
+
+
 def test_mpi_by_dlopen(runner: Runner, programs: Programs) -> None:
     plugin = programs.build("plugin.so", ["hazards/plugin.c"], "-shared", "-fPIC")
     path = runner.cwd / "stats"
