@@ -14,7 +14,7 @@ import os
 import re
 import resource
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -305,22 +305,31 @@ def host_facts() -> list[Fact]:
     return facts
 
 
+def judge(found: Sequence[Mechanism], arena: Mechanism, host_mpi: Mapping[str, str]) -> tuple[bool, str]:
+    """Whether MPI programs are helped here, and the verdict. `arena` is the heap before anybody's wishes: the other
+    mechanisms need its memory too, for what they stage."""
+    best = next((m.name for m in found if m.usable), None)
+    if best is None:
+        return False, "onecopy cannot speed anything up here: no mechanism is usable"
+    why = host_mpi.get("why", "no preload library") if "preload" not in host_mpi else ""
+    if not arena.usable:
+        why = f"no mechanism does without the shared heap's memory, and {arena.why}"
+    if why:
+        return False, f"{best} is usable, but MPI programs are not helped: {why}"
+    return True, f"onecopy helps MPI programs here, by {best}"
+
+
 def examine() -> dict[str, Any]:
     found = probe()
+    arena = found[0]
     library = install.find_library()
     if library:
         found = confirm(found, library)
     host_mpi = find_mpi()
-    best = next((m.name for m in found if m.usable and m.name != "staged"), None)
-    if best is None:
-        verdict = "onecopy cannot speed anything up here: no mechanism but staged is usable"
-    elif "preload" not in host_mpi:
-        verdict = f"{best} is usable, but MPI programs are not helped: {host_mpi.get('why', 'no preload library')}"
-    else:
-        verdict = f"onecopy helps MPI programs here, by {best}"
+    helps, verdict = judge(found, arena, host_mpi)
     return {
         "version": __version__,
-        "helps": best is not None and "preload" in host_mpi,
+        "helps": helps,
         "verdict": verdict,
         "library": str(library) if library else "",
         "mechanisms": [asdict(m) for m in found],
@@ -338,6 +347,8 @@ def show(report: Mapping[str, Any], out: Console) -> None:
         table.add_row(m["name"], "[green]yes[/]" if m["usable"] else "[red]no[/]", m["why"] + fix)
     out.print(table)
     facts = Table(show_header=False, box=None)
+    facts.add_column()
+    facts.add_column(overflow="fold")  # whole paths, to be copied from here
     host_mpi = report["mpi"]
     facts.add_row("MPI", host_mpi.get("version", ""), host_mpi.get("launcher", ""))
     facts.add_row("preload library", host_mpi.get("preload", "none"), host_mpi.get("why", ""))

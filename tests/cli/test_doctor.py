@@ -72,6 +72,9 @@ def test_limits(onecopy: Command) -> None:
     found = examine(onecopy, "sh", "-c", 'ulimit -v 900000; exec "$@"', "sh")
     assert "RLIMIT_AS" in found["heap"]["why"]
     assert "ulimit -v" in found["heap"]["fix"]
+    report = json.loads(onecopy("doctor", "--json", before=("sh", "-c", 'ulimit -v 900000; exec "$@"', "sh")).stdout)
+    assert not report["helps"]
+    assert "RLIMIT_AS" in report["verdict"]
     # In blocks of 512 bytes: room for the control segment, not for an arena.
     found = examine(onecopy, "sh", "-c", 'ulimit -f 32768; exec "$@"', "sh")
     assert "RLIMIT_FSIZE" in found["heap"]["why"]
