@@ -125,6 +125,6 @@ def needed(debs: dict[str, Path]) -> tuple[Path, Path]:
 @pytest.mark.timeout(900)
 def test_installs(needed: tuple[Path, Path]) -> None:
     command = [str(path) for path in (ROOT / "tests/kmod/packages", *needed)]
-    out = guests.run("run", "--kernel", "uml", "--no-module", "--", *command, env=MPI_ENV)
+    out = guests.run("run", "--kernel", "uml", "--no-module", "--timeout", "600", "--", *command, env=MPI_ENV)
     assert re.search(r"^1\.\.\d+$", out, re.MULTILINE)
     print(out)
