@@ -164,17 +164,19 @@ def chroot(root: Path, script: str, *args: str) -> list[str]:
     """
     inside = ["chroot", str(root), "/bin/sh", "-c", script, "sh", *args]
     prepare = 'mount --rbind /dev "$0/dev" && mount --rbind /proc "$0/proc" && exec "$@"'
-    namespaces = ["unshare", "--user", "--map-root-user", "--mount"]
     (root / "proc").mkdir(exist_ok=True)
-    probe = [*namespaces, "sh", "-c", prepare, str(root), "true"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
-        return [*namespaces, "sh", "-c", prepare, str(root), *inside]
+    # A process with a root directory of its own may not make user namespaces, but mount namespaces if it is root.
+    for namespaces in (["unshare", "--user", "--map-root-user", "--mount"], ["unshare", "--mount"]):
+        probe = [*namespaces, "sh", "-c", prepare, str(root), "true"]
+        if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+            return [*namespaces, "sh", "-c", prepare, str(root), *inside]
     if os.geteuid() == 0:
         null = root / "dev" / "null"
         if not null.exists():
             os.mknod(null, 0o20666, os.makedev(1, 3))
-        limits = root / "proc" / "self" / "limits"
-        limits.parent.mkdir(exist_ok=True)
-        limits.write_text(Path("/proc/self/limits").read_text())
+        own = root / "proc" / "self"
+        own.mkdir(exist_ok=True)
+        for name in ("limits", "maps"):
+            (own / name).write_text((Path("/proc/self") / name).read_text())
         return inside
     raise DebianError("neither root nor allowed to make a user namespace: cannot build inside another Debian")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from job import Job, shm_files
+from job import Job, JobError, shm_files
 from mpi.programs import HERE, Programs
 from runner import PRELOAD, Runner
 
@@ -174,9 +174,8 @@ def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
 @pytest.mark.parametrize("setting", ["ONECOPY_MIN=1", "ONECOPY_HEAP=off", "ONECOPY_MECH=staged", "ONECOPY=off"])
 def test_unequal_settings(runner: Runner, program: MakeProgram, setting: str) -> None:
     """Ranks with environments of their own still decide alike."""
-    many = str(program("many"))
-    preload = ["-x", f"LD_PRELOAD={runner.build / PRELOAD}"]
-    runner.run("mpirun", "-n", "1", *preload, "-x", setting, many, ":", "-n", "2", *preload, many, timeout=90)
+    script = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || export {setting}; exec "$0"'
+    runner.mpirun(3, "sh", "-c", script, program("many"), timeout=90)
 
 
 # ---- programs of all sorts ------------------------------------------------------------------------------------------
@@ -217,6 +216,10 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
     """Spawned processes are served among themselves; what spans worlds goes to the MPI."""
     beyond = program("beyond")
     path = runner.cwd / "stats"
+    try:
+        runner.mpirun(4, beyond, beyond, preload=False)
+    except JobError as trouble:  # Debian 13's Open MPI 5.0.7, where both worlds are on one host
+        pytest.skip(f"the MPI alone cannot run this: {str(trouble).splitlines()[0]}")
     runner.mpirun(4, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     worlds = sorted(line["nranks"] for line in stats(path))
     assert worlds == [2, 2, 4, 4, 4, 4]
