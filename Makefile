@@ -30,6 +30,9 @@ $(CONFIGURED):
 ## deps     what a build, the tests and the demo need: Debian packages (apt-get, with sudo when not root), .venv
 deps: $(VENV)/.installed
 	@packaging/install-deps build demo
+	@$(PYTHON) -c 'import rich' 2>/dev/null || { \
+		echo "$(VENV) was made by another Python: making it anew"; \
+		rm -rf $(VENV) && $(MAKE) --no-print-directory $(VENV)/.installed; }
 
 $(VENV)/.installed: requirements.txt requirements-demo.txt packaging/python-env
 	@packaging/install-deps build demo
