@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels built from Debian's newest source: User-Mode Linux."""
+"""Kernels built from Debian's newest source: User-Mode Linux, and one for QEMU that looks for data races."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ class Built(Kernel):
 
 
 class Uml(Built):
-    """User-Mode Linux with several CPUs: memory at native speed; with `debug`, everything that looks for bugs."""
+    """User-Mode Linux with several CPUs: memory at native speed; with `debug`, everything that looks for bugs but data
+    races, which it has no support for."""
 
     architecture = "um"
     target = "linux"
@@ -156,3 +157,20 @@ class Uml(Built):
         subprocess.run(merge, cwd=self.source.tree, capture_output=True, check=True)
         make([*kbuild, "olddefconfig"], log)
         make([*kbuild, "mod2noconfig"], log)
+
+
+class Kcsan(Built):
+    """A kernel for QEMU with the detector of data races, and nothing that a guest does not need."""
+
+    architecture = "x86_64"
+    target = "bzImage"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, Source(), "kcsan.config")
+
+    @property
+    def image(self) -> Path:
+        return self.build / "arch/x86/boot/bzImage"
+
+    def _configure(self, kbuild: list[str], log: Path) -> None:
+        make([*kbuild, f"KCONFIG_ALLCONFIG={self.configs[0]}", "allnoconfig"], log)

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import races
 from built import Uml
 
 from kernel import HERE, Kernel, KernelError, UnavailableError
@@ -69,6 +70,7 @@ class Verdict:
 
     status: int | None
     problems: list[str]
+    notes: list[str] = field(default_factory=list)  # nobody's fault here
 
     @property
     def exit_status(self) -> int:
@@ -273,6 +275,13 @@ def judge(job: Job, directory: Path, problems: list[str]) -> Verdict:
 
     log = re.sub(r"\r", "", text("console.log"))
     problems = [*problems]
+    log, raced = races.split(log)
+    ours = [race for race in raced if race.ours]
+    others = [race for race in raced if not race.ours]
+    if ours:
+        reports = "\n".join({race.title: race.text for race in ours}.values())
+        problems.append(f"data races of the module:\n{races.summary(ours)}\n{reports}")
+    notes = [f"data races of the kernel's own, without the module:\n{races.summary(others)}"] if others else []
     found = [line for line in log.splitlines() if COMPLAINTS.search(line) and not HARMLESS.search(line)]
     if found:
         first = log.index(found[0])
@@ -296,12 +305,12 @@ def judge(job: Job, directory: Path, problems: list[str]) -> Verdict:
         tail = "\n".join(log.splitlines()[-40:])
         problems.append(f"the guest was lost; its log ends so:\n{tail}")
     status = text("status")
-    return Verdict(int(status) if ended and status.isdigit() else None, problems)
+    return Verdict(int(status) if ended and status.isdigit() else None, problems, notes)
 
 
 def report(verdict: Verdict, name: str) -> None:
     """The last words about a guest."""
-    for problem in verdict.problems:
+    for problem in [*verdict.notes, *verdict.problems]:
         print(f"vm: {name}: {problem}", file=sys.stderr)
     if verdict.status is None:
         print(f"vm: {name}: no verdict: failed", file=sys.stderr)
