@@ -105,7 +105,7 @@ void ock_async_end(struct ock_job *job, int err, u64 copied)
 		ock_events_raise(&async->events, job->event);
 	kfree(job);
 	spin_lock(&async->lock);
-	async->nr_jobs--;
+	WRITE_ONCE(async->nr_jobs, async->nr_jobs - 1);
 	wake_up(&async->room);
 	spin_unlock(&async->lock);
 }
@@ -208,7 +208,7 @@ static int ock_async_enter(struct ock_async *async, struct ock_job *job, struct 
 			return err;
 	}
 	ock_word_reset(&job->word);
-	async->nr_jobs++;
+	WRITE_ONCE(async->nr_jobs, async->nr_jobs + 1);
 	if (list)
 		list_add_tail(&job->node, list);
 	return 0;

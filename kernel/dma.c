@@ -96,10 +96,13 @@ static int ock_dma_op_submit(struct ock_dma_op *op, struct page *from, u32 from_
 
 static void ock_dma_op_tell(struct ock_dma_op *op)
 {
+	/* The watchdog tells while pieces may yet fail. */
+	int err = READ_ONCE(op->err);
+
 	if (op->told)
 		return;
 	op->told = true;
-	op->done(op->data, op->err, op->err ? 0 : op->bytes);
+	op->done(op->data, err, err ? 0 : op->bytes);
 }
 
 /* Bytes from @position on, by the CPU. */

@@ -66,7 +66,7 @@ int ock_events_promise(struct ock_events *events, u32 slot, struct ock_event **r
 void ock_events_raise(struct ock_events *events, struct ock_event *event)
 {
 	spin_lock(&events->lock);
-	events->unread++;
+	WRITE_ONCE(events->unread, events->unread + 1);
 	if (!events->counted) {
 		list_add_tail(&event->node, &events->list);
 		event = NULL;
@@ -115,7 +115,7 @@ ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t
 			return err;
 		spin_lock(&events->lock);
 		count = events->unread;
-		events->unread = 0;
+		WRITE_ONCE(events->unread, 0);
 		events->nr -= count;
 		spin_unlock(&events->lock);
 	} while (!count);
@@ -138,13 +138,13 @@ static ssize_t ock_events_read_some(struct ock_events *events, char __user *to, 
 		list_move_tail(&event->node, &taken);
 		slots[nr++] = event->slot;
 	}
-	events->unread -= nr;
+	WRITE_ONCE(events->unread, events->unread - nr);
 	spin_unlock(&events->lock);
 
 	if (copy_to_user(to, slots, nr * sizeof(*slots))) {
 		spin_lock(&events->lock);
 		list_splice(&taken, &events->list);
-		events->unread += nr;
+		WRITE_ONCE(events->unread, events->unread + nr);
 		spin_unlock(&events->lock);
 		wake_up_interruptible(&events->wait);
 		return -EFAULT;

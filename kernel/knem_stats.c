@@ -72,7 +72,7 @@ static u64 ock_knem_sum(enum ock_knem_counter counter)
 	int cpu = -1;
 
 	while ((cpu = cpumask_next(cpu, cpu_possible_mask)) < nr_cpu_ids)
-		sum += per_cpu(ock_knem_counters, cpu).value[counter];
+		sum += READ_ONCE(per_cpu(ock_knem_counters, cpu).value[counter]);
 	return sum;
 }
 
@@ -83,7 +83,7 @@ static size_t ock_knem_print_each(char *text, size_t size, enum ock_knem_counter
 
 	while ((cpu = cpumask_next(cpu, cpu_possible_mask)) < nr_cpu_ids)
 		n += scnprintf(text + n, size - n, "  %3d: %llu\n", cpu,
-			       per_cpu(ock_knem_counters, cpu).value[counter]);
+			       READ_ONCE(per_cpu(ock_knem_counters, cpu).value[counter]));
 	return n;
 }
 

@@ -258,14 +258,15 @@ static void ock_map_place(struct ock_region *region)
 	u64 last = OCK_RANGE_LAST - nr;
 
 	down_write(&region->map_lock);
-	region->map_nr = nr;
 	while (!region->map_page) {
 		u64 place = atomic64_add_return(nr, &next_range) - nr;
 
-		if (place <= last)
+		if (place <= last) {
 			region->map_page = place;
-		else
+			region->map_nr = nr;
+		} else {
 			atomic64_cmpxchg(&next_range, place + nr, OCK_RANGE_FIRST);
+		}
 	}
 	up_write(&region->map_lock);
 }
