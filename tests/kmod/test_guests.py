@@ -42,6 +42,9 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
 FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+# Where processes and threads meet: what the detector of data races is for. Under emulation and slow, so only on demand.
+MEETINGS = ("races", "threads", "hostile", "life", "dev_async", "dev_map", "knem_async", "knem_notify", "knem_thread")
+
 # What ends a runner, with the kernel: QEMU for one of them, for it is slow to boot.
 ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL), ("6.1", signal.SIGKILL)]
 
@@ -58,6 +61,14 @@ def test_module(kernel: str, build: Path) -> None:
     assert summary, f"no summary:\n{out[-2000:]}"
     assert int(summary[1]) > 0
     assert summary[3] == "0"
+
+
+@pytest.mark.skipif("ONECOPY_TEST_KCSAN" not in os.environ, reason="slow: ONECOPY_TEST_KCSAN=1 asks for it")
+@pytest.mark.timeout(7200)
+def test_data_races(build: Path) -> None:
+    command = [ROOT / "tests/kmod/run", build, *MEETINGS]
+    out = run("kcsan", *command, env={"KMOD_SCALE": "50"}, options=["--timeout", "3000"])
+    assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
 @pytest.mark.parametrize("suite", SUITES)
