@@ -28,10 +28,11 @@ from kernel import UNAVAILABLE
 # Programs that take long under emulation run on User-Mode Linux in full and, with this share of their rounds, there.
 SCALE = {"uml-debug": "100", "6.1": "20", "6.12": "20"}
 
-# Users of the module: the kernel, pytest's arguments. Under KASAN and lockdep what races with the death of processes;
-# the rest, which is about the users, where it runs fast.
+# Users of the module: the kernel, pytest's arguments. Under KASAN and lockdep, and on a kernel as shipped, what races
+# with the death of processes; the rest, which is about the users, where it runs fast.
 SUITES: Mapping[str, tuple[str, list[str]]] = {
     "regions": ("uml-debug", ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]),
+    "regions, stock": ("6.12", ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]),
     "any mechanism": ("uml", ["tests/conform/test_library.py", "-k", "any"]),
     "foreign buffers": ("uml", ["tests/mpi/test_foreign.py"]),
     "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
