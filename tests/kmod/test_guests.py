@@ -67,8 +67,8 @@ def test_module(kernel: str, build: Path) -> None:
 @pytest.mark.skipif("ONECOPY_TEST_KCSAN" not in os.environ, reason="slow: ONECOPY_TEST_KCSAN=1 asks for it")
 @pytest.mark.timeout(7200)
 def test_data_races(build: Path) -> None:
-    command = [ROOT / "tests/kmod/run", build, *MEETINGS]
-    out = run("kcsan", *command, env={"KMOD_SCALE": "50"}, options=["--timeout", "3000"])
+    options = ["--timeout", "3000"]
+    out = run("kcsan", ROOT / "tests/kmod/run", build, *MEETINGS, env={"KMOD_SCALE": "50"}, options=options)
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
