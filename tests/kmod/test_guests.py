@@ -44,7 +44,8 @@ FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITE
 
 
 # Where processes and threads meet: what the detector of data races is for. Under emulation and slow, so only on demand.
-MEETINGS = ("races", "threads", "hostile", "life", "dev_async", "dev_map", "knem_async", "knem_notify", "knem_thread")
+MEETINGS = ("races", "threads", "hostile", "life", "fuzz", "dma", "dev_async", "dev_map")
+MEETINGS += ("knem_async", "knem_notify", "knem_thread")
 
 # What ends a runner, with the kernel: QEMU for one of them, for it is slow to boot.
 ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL), ("6.1", signal.SIGKILL)]
@@ -68,7 +69,7 @@ def test_module(kernel: str, build: Path) -> None:
 @pytest.mark.timeout(7200)
 def test_data_races(build: Path) -> None:
     options = ["--timeout", "3000"]
-    out = run("kcsan", ROOT / "tests/kmod/run", build, *MEETINGS, env={"KMOD_SCALE": "50"}, options=options)
+    out = run("kcsan", ROOT / "tests/kmod/run", build, *MEETINGS, env={"KMOD_SCALE": "20"}, options=options)
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
