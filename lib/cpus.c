@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define OC_CGROUP_ROOT "/sys/fs/cgroup"
+#include "cgroup.h"
 
 void oc_cpus_allowed(uint64_t mask[OC_CPUS_WORDS])
 {
@@ -37,46 +36,23 @@ void oc_cpus_allowed(uint64_t mask[OC_CPUS_WORDS])
 	mask[0] = 1;
 }
 
-static uint32_t read_cpu_max(const char *dir)
+static void look_at_quota(const char *text, void *arg)
 {
-	char path[4200];
 	unsigned long long quota, period;
-	uint32_t cpus = 0;
-	FILE *file;
+	uint32_t *least = arg, cpus;
 
-	snprintf(path, sizeof(path), "%s/cpu.max", dir);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
 	/* "max 100000" has no number in front. */
-	if (fscanf(file, "%llu %llu", &quota, &period) == 2 && period)
-		cpus = (uint32_t)((quota + period - 1) / period);
-	fclose(file);
-	return cpus;
+	if (sscanf(text, "%llu %llu", &quota, &period) != 2 || !period)
+		return;
+	cpus = (uint32_t)((quota + period - 1) / period);
+	if (cpus && (!*least || cpus < *least))
+		*least = cpus;
 }
 
 uint32_t oc_cpus_quota(void)
 {
-	char line[4096], dir[4150] = "";
-	FILE *file = fopen("/proc/self/cgroup", "re");
 	uint32_t least = 0;
 
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "0::", 3))
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(dir, sizeof(dir), "%s%s", OC_CGROUP_ROOT, line + 3);
-	}
-	fclose(file);
-	/* A limit anywhere above binds too. */
-	while (strlen(dir) >= strlen(OC_CGROUP_ROOT)) {
-		uint32_t cpus = read_cpu_max(dir);
-
-		if (cpus && (!least || cpus < least))
-			least = cpus;
-		*strrchr(dir, '/') = '\0';
-	}
+	oc_cgroup_walk("cpu.max", look_at_quota, &least);
 	return least;
 }

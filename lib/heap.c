@@ -23,6 +23,7 @@
 #include "heap_mimalloc.h"
 #include "heap_span.h"
 #include "heap_thp.h"
+#include "memory.h"
 
 #define EXTENT_MIN  ((size_t)8 << 20)  /* larger blocks are extents */
 #define RELEASE_MIN ((size_t)64 << 10) /* a forked child returns freed pages from here on */
@@ -56,7 +57,7 @@ static void forget_thread(void *arg)
 
 static int create_parts(struct oc_heap_arena *arena, const char **why)
 {
-	size_t cpus = (size_t)get_nprocs_conf();
+	size_t spare = oc_memory_limit();
 	size_t small = arena->size / 2 & ~(OC_MI_SEGMENT - 1);
 	size_t large;
 	int err = -ENOMEM;
@@ -69,10 +70,12 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 		return err;
 	/* One process a core: an eighth of the memory in freed blocks, another in
 	 * huge pages ahead of need. */
-	if (oc_heap_extent_create(arena->base + small, large, arena->fd, small,
-				  arena->size / 16 / cpus))
+	if (spare > arena->size / 2)
+		spare = arena->size / 2;
+	spare = spare / 8 / (size_t)get_nprocs_conf();
+	if (oc_heap_extent_create(arena->base + small, large, arena->fd, small, spare))
 		goto destroy_span;
-	oc_heap_thp_create(arena->base, arena->size, arena->size / 16 / cpus);
+	oc_heap_thp_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";
 	if (oc_mi_manage(arena->base, small))
 		goto destroy_extent;
