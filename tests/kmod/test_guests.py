@@ -44,8 +44,10 @@ FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITE
 
 
 # Where processes and threads meet: what the detector of data races is for. Under emulation and slow, so only on demand.
-MEETINGS = ("races", "threads", "hostile", "life", "fuzz", "dma", "dev_async", "dev_map")
-MEETINGS += ("knem_async", "knem_notify", "knem_thread")
+MEETINGS = (
+    *("races", "threads", "hostile", "life", "fuzz", "dma"),
+    *("dev_async", "dev_map", "knem_async", "knem_notify", "knem_thread"),
+)
 
 # What ends a runner, with the kernel: QEMU for one of them, for it is slow to boot.
 ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL), ("6.1", signal.SIGKILL)]
