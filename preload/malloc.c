@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * malloc and its family: blocks of OC_HEAP_MIN bytes and more come from the
- * shared heap, all else from the C library through the names under which it
- * exports its own. A block is told by its address alone, so any function takes
- * blocks of either kind, made before or after the heap was.
+ * shared heap, all else from whoever would have served the program without us. A block is told by
+ * its address alone, so any function takes blocks of either kind, made before or after the heap
+ * was.
  *
  * Until oc_malloc_activate() the threshold is out of reach and the arena empty:
  * a program without MPI pays one comparison a call.
@@ -32,18 +32,99 @@
 #define EXPORT	    __attribute__((visibility("default")))
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-typedef size_t usable_size_fn(void *p);
-
+/* The C library's own, under names that nobody else has. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *p, size_t bytes);
 void *__libc_memalign(size_t align, size_t bytes);
 void __libc_free(void *p);
 
+static void *first_malloc(size_t bytes);
+static void *first_calloc(size_t n, size_t bytes);
+static void *first_realloc(void *p, size_t bytes);
+static void *first_memalign(size_t align, size_t bytes);
+static void first_free(void *p);
+static size_t first_usable_size(void *p);
+
+/*
+ * Who would serve the program without us: the C library, or an allocator that the
+ * program brings (jemalloc, say). That one may have made blocks without malloc(), as
+ * its operator new does, so all of them must be asked of one and the same.
+ */
+static struct {
+	void *(*malloc)(size_t bytes);
+	void *(*calloc)(size_t n, size_t bytes);
+	void *(*realloc)(void *p, size_t bytes);
+	void *(*memalign)(size_t align, size_t bytes);
+	void (*free)(void *p);
+	size_t (*usable_size)(void *p);
+} next = {first_malloc, first_calloc, first_realloc, first_memalign, first_free, first_usable_size};
+
 __thread unsigned int oc_malloc_bypass __attribute__((tls_model("initial-exec")));
 
 static size_t heap_min = SIZE_MAX;
 static size_t page_bytes = 4096;
+
+static void resolve_one(void *pointer, const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	if (found)
+		memcpy(pointer, &found, sizeof(found));
+}
+
+/* In the first call of any of them, which the dynamic linker or the C library makes
+ * while there is one thread. dlsym() does not allocate, unless it fails. */
+static void resolve_next(void)
+{
+	next.malloc = __libc_malloc;
+	next.calloc = __libc_calloc;
+	next.realloc = __libc_realloc;
+	next.memalign = __libc_memalign;
+	next.free = __libc_free;
+	resolve_one(&next.malloc, "malloc");
+	resolve_one(&next.calloc, "calloc");
+	resolve_one(&next.realloc, "realloc");
+	resolve_one(&next.memalign, "memalign");
+	resolve_one(&next.free, "free");
+	resolve_one(&next.usable_size, "malloc_usable_size");
+}
+
+static void *first_malloc(size_t bytes)
+{
+	resolve_next();
+	return next.malloc(bytes);
+}
+
+static void *first_calloc(size_t n, size_t bytes)
+{
+	resolve_next();
+	return next.calloc(n, bytes);
+}
+
+static void *first_realloc(void *p, size_t bytes)
+{
+	resolve_next();
+	return next.realloc(p, bytes);
+}
+
+static void *first_memalign(size_t align, size_t bytes)
+{
+	resolve_next();
+	return next.memalign(align, bytes);
+}
+
+static void first_free(void *p)
+{
+	resolve_next();
+	next.free(p);
+}
+
+static size_t first_usable_size(void *p)
+{
+	resolve_next();
+	return next.usable_size == first_usable_size ? 0 : next.usable_size(p);
+}
 
 static bool is_large(size_t bytes)
 {
@@ -62,14 +143,14 @@ static __attribute__((noinline)) void *malloc_large(size_t bytes)
 {
 	void *p = oc_malloc_bypass ? NULL : oc_heap_alloc(bytes);
 
-	return p ? p : __libc_malloc(bytes);
+	return p ? p : next.malloc(bytes);
 }
 
 EXPORT void *malloc(size_t bytes)
 {
 	if (unlikely(is_large(bytes)))
 		return malloc_large(bytes);
-	return __libc_malloc(bytes);
+	return next.malloc(bytes);
 }
 
 EXPORT void free(void *p)
@@ -77,14 +158,14 @@ EXPORT void free(void *p)
 	if (unlikely(is_ours(p)))
 		oc_heap_free(p);
 	else
-		__libc_free(p);
+		next.free(p);
 }
 
 static __attribute__((noinline)) void *calloc_large(size_t bytes)
 {
 	void *p = oc_malloc_bypass ? NULL : oc_heap_calloc(bytes);
 
-	return p ? p : __libc_calloc(1, bytes);
+	return p ? p : next.calloc(1, bytes);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
@@ -97,43 +178,7 @@ EXPORT void *calloc(size_t n, size_t size)
 	}
 	if (unlikely(is_large(bytes)))
 		return calloc_large(bytes);
-	return __libc_calloc(n, size);
-}
-
-/*
- * malloc_usable_size() has no other name in the C library, and the next one in
- * order may belong to an allocator of the program's (jemalloc, say), which knows
- * nothing of the C library's blocks. So it is that of the object whose
- * __libc_malloc() makes the blocks. NULL if there is none.
- */
-static usable_size_fn *find_usable_size(void)
-{
-	static usable_size_fn *usable_size;
-	usable_size_fn *found = __atomic_load_n(&usable_size, __ATOMIC_RELAXED);
-	void *object = NULL;
-	Dl_info info;
-
-	if (found)
-		return found;
-	if (dladdr((void *)__libc_malloc, &info))
-		object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (!object)
-		object = dlopen(NULL, RTLD_LAZY); /* the program itself has no name to open it by */
-	if (!object)
-		return NULL;
-	found = (usable_size_fn *)dlsym(object, "malloc_usable_size");
-	dlclose(object);
-	if (found == malloc_usable_size)
-		found = NULL;
-	__atomic_store_n(&usable_size, found, __ATOMIC_RELAXED);
-	return found;
-}
-
-static size_t libc_usable_size(void *p)
-{
-	usable_size_fn *usable_size = find_usable_size();
-
-	return usable_size ? usable_size(p) : 0;
+	return next.calloc(n, size);
 }
 
 static void *realloc_ours(void *p, size_t bytes)
@@ -147,7 +192,7 @@ static void *realloc_ours(void *p, size_t bytes)
 			return q;
 	}
 	usable = oc_heap_usable_size(p);
-	q = __libc_malloc(bytes);
+	q = next.malloc(bytes);
 	if (!q)
 		return NULL;
 	memcpy(q, p, bytes < usable ? bytes : usable);
@@ -158,15 +203,15 @@ static void *realloc_ours(void *p, size_t bytes)
 /* A block of the C library that becomes large moves to the heap. */
 static __attribute__((noinline)) void *realloc_large(void *p, size_t bytes)
 {
-	size_t usable = libc_usable_size(p);
+	size_t usable = next.usable_size(p);
 	void *q = NULL;
 
 	if (usable < bytes && !oc_malloc_bypass)
 		q = oc_heap_alloc(bytes);
 	if (!q)
-		return __libc_realloc(p, bytes);
+		return next.realloc(p, bytes);
 	memcpy(q, p, usable);
-	__libc_free(p);
+	next.free(p);
 	return q;
 }
 
@@ -182,7 +227,7 @@ EXPORT void *realloc(void *p, size_t bytes)
 	}
 	if (unlikely(is_large(bytes)))
 		return realloc_large(p, bytes);
-	return __libc_realloc(p, bytes);
+	return next.realloc(p, bytes);
 }
 
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
@@ -203,7 +248,7 @@ EXPORT void *memalign(size_t align, size_t bytes)
 	/* Odd alignments are left to what the C library makes of them. */
 	if (is_large(bytes) && align && !(align & (align - 1)) && !oc_malloc_bypass)
 		p = oc_heap_memalign(align, bytes);
-	return p ? p : __libc_memalign(align, bytes);
+	return p ? p : next.memalign(align, bytes);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t bytes)
@@ -246,7 +291,7 @@ EXPORT size_t malloc_usable_size(void *p)
 {
 	if (unlikely(is_ours(p)))
 		return oc_heap_usable_size(p);
-	return p ? libc_usable_size(p) : 0;
+	return p ? next.usable_size(p) : 0;
 }
 
 void oc_malloc_activate(void)
@@ -255,11 +300,6 @@ void oc_malloc_activate(void)
 	 * buffers are staged; MPI_Init makes it then. */
 	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
 		return;
-	/* Here, and not in the first realloc(), the dynamic linker may be asked. */
-	if (!find_usable_size()) {
-		oc_note("no shared heap: the allocator has no malloc_usable_size()");
-		return;
-	}
 	if (!oc_heap_init())
 		__atomic_store_n(&heap_min, OC_HEAP_MIN, __ATOMIC_RELAXED);
 }

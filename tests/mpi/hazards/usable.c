@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "allocator.h"
 #include "pattern.h"
 
 #define FEW  ((size_t)250)
@@ -30,6 +31,14 @@ int main(int argc, char **argv)
 		data = realloc(data, FEW * sizeof(*data));
 		pattern_check(data, FEW, turn + 1, "shrunk");
 		free(data);
+		for (size_t n = 1; n < MANY; n *= 10) {
+			data = allocator_new(n * sizeof(*data));
+			pattern_fill(data, n, turn);
+			data = realloc(data, 2 * n * sizeof(*data));
+			pattern_check(data, n, turn, "made without malloc");
+			free(data);
+			free(allocator_new(n));
+		}
 	}
 	MPI_Finalize();
 	return 0;
