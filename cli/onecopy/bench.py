@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -386,7 +388,14 @@ def show(bench: Bench) -> None:
         console.print(f"[red]{times} x[/] {trouble}", highlight=False)
 
 
+def interrupted_by(number: int, _frame: FrameType | None) -> NoReturn:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: what was measured is kept, and no program goes on without us."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
 def main(args: argparse.Namespace) -> int:
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, interrupted_by)
     try:
         settings = settings_of(args)
         variants = choose_variants(args) if args.what != ["region"] else []
@@ -414,8 +423,10 @@ def main(args: argparse.Namespace) -> int:
     try:
         with Progress(*columns, console=console) as progress:
             shown = progress.add_task("", total=len(tasks))
-            for title, do in tasks:
+            for done, (title, do) in enumerate(tasks):
                 progress.update(shown, description=title)
+                if not console.is_terminal:  # where no bar is drawn
+                    run.note(f"{done + 1} of {len(tasks)}: {title}")
                 do()
                 progress.advance(shown)
     except programs.BuildError as error:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +95,35 @@ def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None
     again = onecopy("bench", "--output", tmp_path / "out", env={"XDG_CACHE_HOME": str(cache)})
     assert again.returncode == 1
     assert "already holds a run" in again.stderr
+
+
+def test_ended_by_a_batch_system(environment: dict[str, str], cache: Path, tmp_path: Path) -> None:
+    """SIGTERM ends the programs too, and what was measured is kept."""
+    out = tmp_path / "out"
+    words = ["--quick", "--ranks=2", "--sizes=64K", "--collectives=bcast", "--rounds=500", "--output", str(out)]
+    argv = [sys.executable, "-m", "onecopy", "bench", *words]
+    env = {**environment, **MPI_ENV, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(argv, env=env, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as bench:
+        until = time.monotonic() + 100
+        while time.monotonic() < until and not rows_of(out / "times.csv"):
+            time.sleep(0.1)
+        bench.terminate()
+        bench.communicate(timeout=60)
+    assert bench.returncode == 130
+    assert rows_of(out / "times.csv")
+    mine = f"TMPDIR={tmp_path}".encode()
+    assert not [process for process in Path("/proc").glob("[1-9]*") if mine in environment_of(process)]
+
+
+def rows_of(path: Path) -> list[Row]:
+    return cells.read(Row, path) if path.exists() else []
+
+
+def environment_of(process: Path) -> list[bytes]:
+    try:
+        return (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def test_programs_that_cannot_be_helped(onecopy: Command, cache: Path, tmp_path: Path) -> None:
