@@ -31,8 +31,8 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 
-# Sanitized programs run several times slower.
-TIMEOUT = 120
+# Sanitized programs run several times slower, busy machines too.
+TIMEOUT = 300
 
 SKIPPED = 77  # exit status, as Meson has it
 
