@@ -19,7 +19,7 @@ struct oc_bind {
 	const void *scratch_init; /* copied to the scratch slot first, or NULL */
 	enum oc_op op;
 	enum oc_type type;
-	bool call; /* let peers read a foreign send slot by system calls rather than stage it */
+	bool call; /* let the module copy a foreign send slot rather than stage it */
 };
 
 /*

@@ -66,7 +66,7 @@ static bool copies_by_cma(const struct oc_run *run, size_t bytes)
  * do its share. What goes to all at once would be read once for each, and what is
  * folded would be copied once more: those plans' other way is the better one.
  */
-static uint32_t offer_recv_call(struct oc_run *run)
+static uint32_t offer_recv_cma(struct oc_run *run)
 {
 	const struct oc_bind *bind = run->bind;
 	const struct oc_plan *plan = run->plan;
@@ -129,7 +129,7 @@ void oc_reach_offer(struct oc_run *run, uint32_t *flags)
 	if (run->bind->recv && run->group->kernel)
 		*flags |= offer_recv(run);
 	if (run->bind->recv && !(*flags & OC_EP_RECV_OPEN))
-		*flags |= offer_recv_call(run);
+		*flags |= offer_recv_cma(run);
 	if (run->foreign)
 		*flags |= offer_send(run);
 }

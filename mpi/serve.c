@@ -83,9 +83,9 @@ static struct oc_plan *cached_plan(struct oc_group *group, const struct oc_shape
 }
 
 /*
- * How peers get at a send buffer outside the heap that is not mapped. One reader
- * is served soonest by a pipeline through the cache; where every rank reads every
- * other, staging would double the traffic of all of them.
+ * How peers get at a send buffer outside the heap that the module could copy and
+ * has not mapped. One reader is served soonest by a pipeline; where every rank
+ * reads every other, staging would double the traffic of all of them.
  */
 static bool reads_by_call(const struct oc_shape *shape)
 {
