@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "named.h"
 #include "pmpi.h"
 
 struct oc_abi oc_abi;
@@ -94,6 +95,12 @@ int oc_abi_is_library(const char *name)
 	return !strncmp(name, "libmpi.so.40", strlen("libmpi.so.40"));
 }
 
+static void add_named(MPI_Datatype type)
+{
+	if (type)
+		oc_named_add(type);
+}
+
 int oc_abi_init(void)
 {
 	oc_abi.comm_world = oc_pmpi_symbol("ompi_mpi_comm_world");
@@ -104,11 +111,17 @@ int oc_abi_init(void)
 	oc_abi.integer = oc_pmpi_symbol("ompi_mpi_int");
 	oc_abi.land = oc_pmpi_symbol("ompi_mpi_op_land");
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
+	/* The most used first: mpi/named.h. */
+	add_named(oc_abi.byte);
+	add_named(oc_pmpi_symbol("ompi_mpi_char"));
+	add_named(oc_abi.integer);
+	add_named(oc_pmpi_symbol("ompi_mpi_double"));
 	/* Optional types may be missing; they go to the MPI then. */
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		MPI_Count size;
 
 		types[i].handle = oc_pmpi_symbol(types[i].name);
+		add_named(types[i].handle);
 		/* A Fortran compiler with other default kinds, or a pair with
 		 * padding of its own, is not what the name says. */
 		if (types[i].handle && types[i].type < OC_FLOAT_INT &&

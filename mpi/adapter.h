@@ -23,6 +23,7 @@
 #include "coll.h"
 #include "exec.h"
 #include "group.h"
+#include "named.h"
 #include "pmpi.h"
 
 /* Fortran bindings and tools call PMPI_x, where the work is done; MPI_x goes
@@ -167,7 +168,8 @@ static inline bool oc_eligible(enum oc_coll coll, int count, MPI_Datatype type, 
 
 	if (!oc_adapter.active || count <= 0 || !type || type == oc_abi.type_null)
 		return false;
-	if (pmpi()->Type_size_x(type, &size) || size <= 0)
+	size = (MPI_Count)oc_named_size(type);
+	if (!size && (pmpi()->Type_size_x(type, &size) || size <= 0))
 		return false;
 	*bytes = (size_t)count * (size_t)size;
 	return *bytes >= oc_adapter.agreed.min[coll];
