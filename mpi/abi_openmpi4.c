@@ -95,12 +95,6 @@ int oc_abi_is_library(const char *name)
 	return !strncmp(name, "libmpi.so.40", strlen("libmpi.so.40"));
 }
 
-static void add_named(MPI_Datatype type)
-{
-	if (type)
-		oc_named_add(type);
-}
-
 int oc_abi_init(void)
 {
 	oc_abi.comm_world = oc_pmpi_symbol("ompi_mpi_comm_world");
@@ -112,21 +106,18 @@ int oc_abi_init(void)
 	oc_abi.land = oc_pmpi_symbol("ompi_mpi_op_land");
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
 	/* The most used first: mpi/named.h. */
-	add_named(oc_abi.byte);
-	add_named(oc_pmpi_symbol("ompi_mpi_char"));
-	add_named(oc_abi.integer);
-	add_named(oc_pmpi_symbol("ompi_mpi_double"));
+	oc_named_add(oc_abi.byte);
+	oc_named_add(oc_pmpi_symbol("ompi_mpi_char"));
+	oc_named_add(oc_abi.integer);
+	oc_named_add(oc_pmpi_symbol("ompi_mpi_double"));
 	/* Optional types may be missing; they go to the MPI then. */
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		MPI_Count size;
-
 		types[i].handle = oc_pmpi_symbol(types[i].name);
-		add_named(types[i].handle);
+		oc_named_add(types[i].handle);
 		/* A Fortran compiler with other default kinds, or a pair with
 		 * padding of its own, is not what the name says. */
 		if (types[i].handle && types[i].type < OC_FLOAT_INT &&
-		    (pmpi()->Type_size_x(types[i].handle, &size) ||
-		     (size_t)size != oc_type_size(types[i].type)))
+		    oc_type_bytes(types[i].handle, 1) != oc_type_size(types[i].type))
 			types[i].handle = NULL;
 	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)

@@ -92,9 +92,6 @@ struct oc_buffer {
 	bool heap; /* the copy is in the shared heap, else malloc */
 };
 
-/* Bytes of @count elements; 0 when that cannot be said (bad arguments). */
-size_t oc_type_bytes(MPI_Datatype type, size_t count);
-
 /* 0 or an MPI error code. */
 int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
 		   MPI_Comm comm);
@@ -164,15 +161,10 @@ static inline void oc_count_passed(enum oc_coll coll)
  */
 static inline bool oc_eligible(enum oc_coll coll, int count, MPI_Datatype type, size_t *bytes)
 {
-	MPI_Count size;
-
 	if (!oc_adapter.active || count <= 0 || !type || type == oc_abi.type_null)
 		return false;
-	size = (MPI_Count)oc_named_size(type);
-	if (!size && (pmpi()->Type_size_x(type, &size) || size <= 0))
-		return false;
-	*bytes = (size_t)count * (size_t)size;
-	return *bytes >= oc_adapter.agreed.min[coll];
+	*bytes = oc_type_bytes(type, (size_t)count);
+	return *bytes && *bytes >= oc_adapter.agreed.min[coll];
 }
 
 /*

@@ -28,15 +28,6 @@ int oc_buffer_setup(void)
 	return at == 8 && !memcmp(in, out, 8) ? 0 : -EOPNOTSUPP;
 }
 
-size_t oc_type_bytes(MPI_Datatype type, size_t count)
-{
-	MPI_Count size;
-
-	if (pmpi()->Type_size_x(type, &size) || size <= 0)
-		return 0;
-	return (size_t)size * count;
-}
-
 bool oc_type_contiguous(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner, inner_combiner, count;

@@ -201,11 +201,11 @@ static const char *start_node(MPI_Comm node_comm)
 static const char *start(void)
 {
 	MPI_Comm node_comm;
-	const char *why;
+	const char *why = "this MPI library lacks symbols of its ABI";
 
 	if (oc_abi_init()) {
-		oc_note("this MPI library lacks symbols of its ABI");
-		return "this MPI library lacks symbols of its ABI";
+		oc_note("%s", why);
+		return why;
 	}
 	if (pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0, oc_abi.info_null,
 				    &node_comm))
@@ -218,7 +218,7 @@ static const char *start(void)
 static void initialised(void)
 {
 	spare_children();
-	if (oc_pmpi_is_loaded()) {
+	if (oc_pmpi_is_ours()) {
 		oc_malloc_activate();
 		oc_adapter.idle = start();
 	} else {

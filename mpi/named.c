@@ -5,12 +5,17 @@
 
 struct oc_named oc_named[1 << OC_NAMED_BITS];
 
+size_t oc_named_ask(MPI_Datatype type)
+{
+	MPI_Count size;
+
+	return pmpi()->Type_size_x(type, &size) || size < 0 ? 0 : (size_t)size;
+}
+
 void oc_named_add(MPI_Datatype type)
 {
 	struct oc_named *named = oc_named_place(type);
-	MPI_Count size;
 
-	if (named->size || pmpi()->Type_size_x(type, &size) || size <= 0)
-		return;
-	*named = (struct oc_named){.type = type, .size = (size_t)size};
+	if (type && !named->size)
+		*named = (struct oc_named){.type = type, .size = oc_named_ask(type)};
 }

@@ -3,9 +3,9 @@
 #define OC_MPI_NAMED_H
 
 /*
- * Sizes of predefined datatypes, which nobody can free, by handle: small calls are
- * looked at and left to the MPI without asking it for more. Written once, in
- * MPI_Init, before any thread's calls are looked at.
+ * Sizes of datatypes. Those of predefined ones, which nobody can free, are kept by
+ * handle: small calls are looked at and left to the MPI without asking it for more.
+ * They are written once, in MPI_Init, before any thread's calls are looked at.
  */
 
 #include <stddef.h>
@@ -28,15 +28,19 @@ static inline struct oc_named *oc_named_place(MPI_Datatype type)
 	return &oc_named[hash >> (64 - OC_NAMED_BITS)];
 }
 
-/* Bytes of an element, or 0: then ask the MPI. */
-static inline size_t oc_named_size(MPI_Datatype type)
+/* Keeps the size of a predefined type; does nothing for NULL. Where two types have
+ * one place, the first keeps it. */
+void oc_named_add(MPI_Datatype type);
+
+/* Bytes of an element, as the MPI says; 0 when it cannot (bad arguments). */
+size_t oc_named_ask(MPI_Datatype type);
+
+/* Bytes of @count elements; 0 when that cannot be said. */
+static inline size_t oc_type_bytes(MPI_Datatype type, size_t count)
 {
 	const struct oc_named *named = oc_named_place(type);
 
-	return named->type == type ? named->size : 0;
+	return count * (named->type == type ? named->size : oc_named_ask(type));
 }
-
-/* Where two types have one place, the first keeps it. */
-void oc_named_add(MPI_Datatype type);
 
 #endif

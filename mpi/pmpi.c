@@ -89,13 +89,10 @@ static void *find_library(void)
 	return handle;
 }
 
-bool oc_pmpi_is_loaded(void)
+bool oc_pmpi_is_ours(void)
 {
-	char *name = NULL;
-	bool found = dl_iterate_phdr(match_library, &name);
-
-	free(name);
-	return found;
+	pmpi();
+	return library;
 }
 
 void *oc_pmpi_symbol(const char *name)

@@ -76,9 +76,6 @@ extern int oc_pmpi_resolved;
  * without having any. Idempotent, any thread. */
 const struct oc_pmpi *oc_pmpi_resolve(void);
 
-/* Whether an MPI library of the ABI this one is made for is loaded. Any thread. */
-bool oc_pmpi_is_loaded(void);
-
 /* Address of a symbol of the MPI library as the program sees it, or NULL. */
 void *oc_pmpi_symbol(const char *name);
 
@@ -88,6 +85,9 @@ static inline const struct oc_pmpi *pmpi(void)
 		return &oc_pmpi_table;
 	return oc_pmpi_resolve();
 }
+
+/* Whether that is an MPI of the ABI this library is made for. Any thread. */
+bool oc_pmpi_is_ours(void);
 
 static inline const struct oc_pmpi *oc_tool(void)
 {
