@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "env.h"
-#include "heap.h"
 #include "kdev.h"
 #include "kmap.h"
 #include "kreg.h"
@@ -37,13 +36,13 @@ static bool recv_is_written(const struct oc_run *run)
 	return false;
 }
 
-static uint32_t offer_recv(struct oc_run *run)
+static uint32_t offer_recv_kernel(struct oc_run *run)
 {
 	const struct oc_bind *bind = run->bind;
 	uint32_t place;
 
 	if (!(run->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN ||
-	    oc_heap_contains(bind->recv, bind->recv_bytes) || !recv_is_written(run) ||
+	    !recv_is_written(run) ||
 	    oc_kreg_get_reused(run->group->node, bind->recv, bind->recv_bytes, true, &place))
 		return 0;
 	run->recv_place = (int)place;
@@ -71,8 +70,7 @@ static uint32_t offer_recv_cma(struct oc_run *run)
 	const struct oc_bind *bind = run->bind;
 	const struct oc_plan *plan = run->plan;
 
-	if (!copies_by_cma(run, bind->recv_bytes) ||
-	    oc_heap_contains(bind->recv, bind->recv_bytes) || !recv_is_written(run))
+	if (!copies_by_cma(run, bind->recv_bytes) || !recv_is_written(run))
 		return 0;
 	for (uint32_t i = 0; i < plan->nsteps; i++)
 		if (plan->steps[i].kind == OC_STEP_CALC ||
@@ -81,6 +79,13 @@ static uint32_t offer_recv_cma(struct oc_run *run)
 			return 0;
 	run->line->recv = (uintptr_t)bind->recv;
 	return OC_EP_RECV_CMA;
+}
+
+static uint32_t offer_recv(struct oc_run *run)
+{
+	uint32_t flags = offer_recv_kernel(run);
+
+	return flags ? flags : offer_recv_cma(run);
 }
 
 /*
@@ -126,10 +131,8 @@ static uint32_t offer_send(struct oc_run *run)
 void oc_reach_offer(struct oc_run *run, uint32_t *flags)
 {
 	/* First what must be writable: the send slot may be the same memory. */
-	if (run->bind->recv && run->group->kernel)
+	if (run->bind->recv && !(*flags & OC_EP_RECV_HEAP))
 		*flags |= offer_recv(run);
-	if (run->bind->recv && !(*flags & OC_EP_RECV_OPEN))
-		*flags |= offer_recv_cma(run);
 	if (run->foreign)
 		*flags |= offer_send(run);
 }
