@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * malloc and its family: blocks of OC_HEAP_MIN bytes and more come from the
- * shared heap, all else from whoever would have served the program without us. A block is told by
- * its address alone, so any function takes blocks of either kind, made before or after the heap
- * was.
+ * shared heap, all else from whoever would have served the program without us. A
+ * block is told by its address alone, so any function takes blocks of either kind,
+ * made before or after the heap was.
  *
  * Until oc_malloc_activate() the threshold is out of reach and the arena empty:
  * a program without MPI pays one comparison a call.
@@ -200,7 +200,7 @@ static void *realloc_ours(void *p, size_t bytes)
 	return q;
 }
 
-/* A block of the C library that becomes large moves to the heap. */
+/* A block of somebody else that becomes large moves to the heap. */
 static __attribute__((noinline)) void *realloc_large(void *p, size_t bytes)
 {
 	size_t usable = next.usable_size(p);
@@ -245,7 +245,7 @@ EXPORT void *memalign(size_t align, size_t bytes)
 {
 	void *p = NULL;
 
-	/* Odd alignments are left to what the C library makes of them. */
+	/* Odd alignments are left to what others make of them. */
 	if (is_large(bytes) && align && !(align & (align - 1)) && !oc_malloc_bypass)
 		p = oc_heap_memalign(align, bytes);
 	return p ? p : next.memalign(align, bytes);
