@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from job import Job
 from onecopy import cells, machine, peers, programs
 from onecopy.cells import FigureRow, Row
 from runner import MPI_ENV
@@ -102,28 +103,21 @@ def test_ended_by_a_batch_system(environment: dict[str, str], cache: Path, tmp_p
     out = tmp_path / "out"
     words = ["--quick", "--ranks=2", "--sizes=64K", "--collectives=bcast", "--rounds=500", "--output", str(out)]
     argv = [sys.executable, "-m", "onecopy", "bench", *words]
-    env = {**environment, **MPI_ENV, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(argv, env=env, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as bench:
+    bench = Job(argv, {**environment, **MPI_ENV, "XDG_CACHE_HOME": str(cache)}, tmp_path)
+    try:
         until = time.monotonic() + 100
         while time.monotonic() < until and not rows_of(out / "times.csv"):
             time.sleep(0.1)
-        bench.terminate()
-        bench.communicate(timeout=60)
-    assert bench.returncode == 130
+        bench.process.terminate()
+        finished = bench.wait(60)  # with everything it started
+    finally:
+        bench.close()
+    assert finished.returncode == 130
     assert rows_of(out / "times.csv")
-    mine = f"TMPDIR={tmp_path}".encode()
-    assert not [process for process in Path("/proc").glob("[1-9]*") if mine in environment_of(process)]
 
 
 def rows_of(path: Path) -> list[Row]:
     return cells.read(Row, path) if path.exists() else []
-
-
-def environment_of(process: Path) -> list[bytes]:
-    try:
-        return (process / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
 
 
 def test_programs_that_cannot_be_helped(onecopy: Command, cache: Path, tmp_path: Path) -> None:

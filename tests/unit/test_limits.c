@@ -52,12 +52,9 @@ static int make_group(char *dir, size_t size)
 		found = 1;
 		line[strcspn(line, "\n")] = '\0';
 		snprintf(path, sizeof(path), "%s%s", ROOT, line + 3);
-		for (char *at = path + strlen(ROOT) + 1; at && *at; at = strchr(at + 1, '/')) {
-			char cut = *at;
-
-			*at = cut == '/' ? '\0' : cut;
+		for (char *at = path + strlen(ROOT) + 1; (at = strchr(at, '/')); *at++ = '/') {
+			*at = '\0';
 			mkdir(path, 0700);
-			*at = cut;
 		}
 		mkdir(path, 0700);
 		snprintf(dir, size, "%s", path);

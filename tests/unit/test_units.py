@@ -114,10 +114,11 @@ def test_there_are_units() -> None:
 
 
 def run(runner: Runner, *argv: str | Path, env: Mapping[str, str]) -> None:
-    done = runner.run(*argv, env=env, timeout=TIMEOUT, check=False)
-    if done.returncode == SKIPPED:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stdout + done.stderr
+    job = runner.start(*argv, env=env)
+    finished = job.wait(TIMEOUT)
+    if finished.returncode == SKIPPED:
+        pytest.skip(finished.stderr.strip())
+    job.expect_success(finished)
 
 
 @pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
