@@ -131,7 +131,7 @@ static void user_limit(void)
 	uint64_t src;
 	int fd;
 
-	if (!km_read_text(pages, was, sizeof(was)) || !km_write_text(pages, "32"))
+	if (!km_read_text(pages, was, sizeof(was)) || !km_write_text(pages, "36"))
 		km_skip("module parameters are not to be set");
 	fd = dv_open();
 	KM_TRUE(km_write_text(pages, was));
@@ -139,9 +139,9 @@ static void user_limit(void)
 	dv_async(fd, 16, -1);
 	KM_ERR(dv_read_async(fd, src, 0, q, 128 << 10, 0, 0), EDQUOT);
 	KM_OK(dv_read_async(fd, src, 0, q, 64 << 10, 0, 0));
-	/* A 32-bit address and length do not wrap around in 64 bits, but nothing is left. */
+	/* A 32-bit address and length do not wrap around in 64 bits, but nothing is there. */
 	KM_ERR(dv_read_async(fd, src, 0, (void *)(UINTPTR_MAX - 8), 64, 1, 0),
-	       sizeof(void *) == 8 ? EOVERFLOW : EDQUOT);
+	       sizeof(void *) == 8 ? EOVERFLOW : EFAULT);
 }
 
 static int copy_between(int fd, uint64_t source, uint64_t destination, uint32_t slot)
