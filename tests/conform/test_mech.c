@@ -16,6 +16,18 @@
 /* Indices of the public arrays. */
 enum { CMA = __builtin_ctz(OC_MECH_CMA), STAGED = __builtin_ctz(OC_MECH_STAGED) };
 
+/* Memory in a mapping of its own. Of one that is split, the kernel module takes all within
+ * 2 MiB for changed. */
+static uint8_t *separate(size_t size)
+{
+	uint8_t *p =
+		mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	CHECK_EQ(mprotect(p + size, 4096, PROT_NONE), 0);
+	return p;
+}
+
 /* Memory that is not mapped, at either end: an error, never a fault. Plain
  * pointers (heap; map for the local end) are as good as what they are given. To
  * the kernel module a region of which anything was unmapped is no region. */
@@ -31,8 +43,8 @@ static void test_faults(struct job *job)
 		job_skip("plain pointers have no errors");
 	node = share_join(job);
 	CHECK_EQ(oc_mech_allow(node, mech & ~OC_MECH_HEAP), 0);
-	hole = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mine = malloc(1 << 20);
+	hole = separate(1 << 20);
+	mine = separate(1 << 20);
 	memset(mine, 1, 1 << 20);
 	memset(hole, 2, 1 << 20);
 	iov[0] = (struct iovec){mine, 100000};
@@ -58,7 +70,7 @@ static void test_faults(struct job *job)
 	CHECK_EQ(oc_get(node, good, 0, &local, 1), 100000);
 	free(local.iov_base);
 	CHECK_EQ(oc_node_barrier(node), 0);
-	free(mine);
+	munmap(mine, (1 << 20) + 4096);
 	share_leave(job, node);
 }
 
