@@ -164,6 +164,7 @@ class Kcsan(Built):
 
     architecture = "x86_64"
     target = "bzImage"
+    races = True
 
     def __init__(self, name: str) -> None:
         super().__init__(name, Source(), "kcsan.config")

@@ -67,6 +67,7 @@ class Kernel(ABC):
 
     name: str
     home: Path  # its directory in the cache
+    races = False  # its CPUs have to run at once, whatever that costs
 
     @property
     @abstractmethod
