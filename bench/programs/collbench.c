@@ -27,16 +27,20 @@
  * 1 us) is then part of the time, which blurs calls of a few us: at 16 KiB
  * prefer the loop.
  *
+ * --beneath times every pass twice, in turns: as the program is linked, and by the
+ * functions of the MPI's own library, past what is preloaded; these rows have the
+ * mode "beneath". What a preloaded library costs a call that it passes on is some
+ * ns, less than what differs between two runs of the same program.
+ *
  * Off-cache, each repetition comes with the node's copy speed, measured right
  * before and after it; warm, with 0.
  */
 #include "arena.h"
 #include "collective.h"
 #include "copyspeed.h"
+#include "options.h"
 
 #include <alloca.h>
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,21 +53,6 @@
 #define MAX_SLOTS   16384
 #define MAX_WARM    64	 /* slots */
 #define MAX_CALLS   8192 /* calls of a pass */
-#define MAX_LIST    64
-
-struct options {
-	const struct collective *ops[MAX_LIST];
-	size_t nops;
-	size_t sizes[MAX_LIST];
-	size_t nsizes;
-	size_t cache;	/* bytes of last level cache on the node */
-	double seconds; /* of one repetition, preparing included */
-	int reps;
-	bool warm;
-	bool per_call;
-	enum memory memory;
-	size_t most_slots; /* 0: any number */
-};
 
 struct cell {
 	const struct collective *op;
@@ -72,138 +61,17 @@ struct cell {
 	size_t send_stride, recv_stride; /* words of this rank between slots */
 };
 
-static int rank, nranks;
+/* Of one way. */
+struct sum {
+	double seconds;
+	size_t errors;
+};
 
-static void die(const char *what, const char *detail)
-{
-	if (rank == 0)
-		fprintf(stderr, "collbench: %s%s%s\n", what, detail ? ": " : "",
-			detail ? detail : "");
-	MPI_Finalize();
-	exit(2);
-}
+static int rank, nranks;
 
 static size_t round_up(size_t value, size_t unit)
 {
 	return (value + unit - 1) / unit * unit;
-}
-
-/* 64, 16K, 4M, 1G */
-static size_t parse_bytes(const char *text)
-{
-	char *end;
-	unsigned long long value;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*end == 'K' || *end == 'k')
-		value <<= 10;
-	else if (*end == 'M' || *end == 'm')
-		value <<= 20;
-	else if (*end == 'G' || *end == 'g')
-		value <<= 30;
-	if (end == text || (*end && end[1]) || (*end && !strchr("KkMmGg", *end)) || errno)
-		die("not a size", text);
-	return value;
-}
-
-static void parse_ops(struct options *opt, char *list)
-{
-	opt->nops = 0;
-	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
-		if (opt->nops == MAX_LIST)
-			die("too many collectives", NULL);
-		opt->ops[opt->nops] = collective_find(name);
-		if (!opt->ops[opt->nops++])
-			die("no such collective", name);
-	}
-}
-
-static void parse_sizes(struct options *opt, char *list)
-{
-	opt->nsizes = 0;
-	for (char *text = strtok(list, ","); text; text = strtok(NULL, ",")) {
-		if (opt->nsizes == MAX_LIST)
-			die("too many sizes", NULL);
-		opt->sizes[opt->nsizes] = parse_bytes(text);
-		if (opt->sizes[opt->nsizes] == 0 || opt->sizes[opt->nsizes] % WORD)
-			die("sizes are multiples of 4 bytes", text);
-		opt->nsizes++;
-	}
-}
-
-static size_t default_cache(void)
-{
-	long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-
-	return bytes > 0 ? (size_t)bytes : 32u << 20;
-}
-
-static void usage(void)
-{
-	die("usage: collbench [--collectives=LIST] [--sizes=LIST] [--warm] [--reps=N]\n"
-	    "       [--seconds=S] [--cache=BYTES] [--timing=loop|call] [--slots=N]\n"
-	    "       [--memory=heap|static|stack|mmap]",
-	    NULL);
-}
-
-static void parse_options(struct options *opt, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"collectives", required_argument, NULL, 'c'},
-		{"sizes", required_argument, NULL, 's'},
-		{"warm", no_argument, NULL, 'w'},
-		{"reps", required_argument, NULL, 'r'},
-		{"seconds", required_argument, NULL, 't'},
-		{"cache", required_argument, NULL, 'l'},
-		{"timing", required_argument, NULL, 'm'},
-		{"memory", required_argument, NULL, 'k'},
-		{"slots", required_argument, NULL, 'n'},
-		{NULL, 0, NULL, 0},
-	};
-	char sizes[] = "16K,64K,256K,1M,4M";
-	int c;
-
-	*opt = (struct options){.cache = default_cache(), .seconds = 0.1, .reps = 1};
-	for (size_t i = 0; collective_at(i); i++)
-		opt->ops[opt->nops++] = collective_at(i);
-	parse_sizes(opt, sizes);
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			parse_ops(opt, optarg);
-			break;
-		case 's':
-			parse_sizes(opt, optarg);
-			break;
-		case 'w':
-			opt->warm = true;
-			break;
-		case 'r':
-			opt->reps = atoi(optarg);
-			break;
-		case 't':
-			opt->seconds = atof(optarg);
-			break;
-		case 'l':
-			opt->cache = parse_bytes(optarg);
-			break;
-		case 'm':
-			opt->per_call = !strcmp(optarg, "call");
-			break;
-		case 'k':
-			if (!memory_parse(optarg, &opt->memory))
-				die("no such memory", optarg);
-			break;
-		case 'n':
-			opt->most_slots = parse_bytes(optarg);
-			break;
-		default:
-			usage();
-		}
-	}
-	if (optind < argc || opt->reps < 1 || opt->seconds <= 0 || !opt->nops || !opt->nsizes)
-		usage();
 }
 
 /* ---- slots -------------------------------------------------------------- */
@@ -241,6 +109,7 @@ static void plan_cell(const struct options *opt, const struct collective *op, si
 		.op = op,
 		.call =
 			{
+				.mpi = opt->ways[0],
 				.words = words,
 				.rank = rank,
 				.nranks = nranks,
@@ -390,42 +259,67 @@ static size_t choose_calls(const struct options *opt, const struct cell *cell)
 	return most > 0 ? most : 1;
 }
 
+static void print_row(const struct options *opt, const struct cell *cell, size_t way, int rep,
+		      size_t calls, const struct sum *sum, double speed)
+{
+	const char *mode = way ? "beneath" : opt->warm ? "warm" : "off-cache";
+	size_t messages = cell->op->pair ? 2 : 1;
+
+	printf("%s,%zu,%d,%s,%d,%zu,%.4f,%zu,%.0f\n", cell->op->name, cell->call.words * WORD,
+	       nranks, mode, rep, calls, sum->seconds * 1e6 / (double)(calls * messages),
+	       sum->errors, speed);
+}
+
+/* Prepares, times and on demand verifies one pass of each way; the ways take turns in going first.
+ */
+static void run_pass(const struct options *opt, const struct cell *cell, size_t calls, size_t pass,
+		     bool verify, struct sum sums[WAYS])
+{
+	struct cell timed = *cell;
+
+	for (size_t i = 0; i < opt->nways; i++) {
+		size_t way = (i + pass) % opt->nways;
+		uint32_t stamp = (uint32_t)((pass * WAYS + i) * cell->slots) + 1;
+
+		timed.call.mpi = opt->ways[way];
+		prepare(cell, stamp);
+		sums[way].seconds += time_pass(opt, &timed, calls);
+		if (verify)
+			sums[way].errors += count_errors(cell, calls, stamp);
+	}
+}
+
 static size_t run_cell(const struct options *opt, const struct cell *cell)
 {
-	size_t calls = choose_calls(opt, cell), errors, passes;
-	uint32_t stamp = 1;
+	size_t calls = choose_calls(opt, cell), passes, pass = 0, errors = 0;
+	struct sum sums[WAYS] = {0};
 	double start = MPI_Wtime(), before;
 
-	prepare(cell, stamp);
-	time_pass(opt, cell, calls);
-	passes = (size_t)(opt->seconds / slowest(MPI_Wtime() - start));
+	run_pass(opt, cell, calls, pass++, true, sums);
+	passes = (size_t)((double)opt->nways * opt->seconds / slowest(MPI_Wtime() - start));
 	if (passes < 1)
 		passes = 1;
-	errors = count_errors(cell, calls, stamp);
 	before = copy_speed(opt);
 	for (int rep = 0; rep < opt->reps; rep++) {
-		double total = 0, after;
-		int messages = cell->op->pair ? 2 : 1;
+		double after;
 
-		for (size_t pass = 0; pass < passes; pass++) {
-			stamp += (uint32_t)cell->slots;
-			prepare(cell, stamp);
-			total += time_pass(opt, cell, calls);
-		}
-		total = slowest(total);
+		for (size_t way = 0; way < opt->nways; way++)
+			sums[way].seconds = 0;
+		for (size_t i = 1; i <= passes; i++)
+			run_pass(opt, cell, calls, pass++, rep == opt->reps - 1 && i == passes,
+				 sums);
+		for (size_t way = 0; way < opt->nways; way++)
+			sums[way].seconds = slowest(sums[way].seconds);
 		after = copy_speed(opt);
-		if (rep == opt->reps - 1)
-			errors += count_errors(cell, calls, stamp);
-		if (rank == 0)
-			printf("%s,%zu,%d,%s,%d,%zu,%.4f,%zu,%.0f\n", cell->op->name,
-			       cell->call.words * WORD, nranks, opt->warm ? "warm" : "off-cache",
-			       rep, calls * passes,
-			       total * 1e6 / (double)(calls * passes * (size_t)messages), errors,
-			       (before + after) / 2);
+		for (size_t way = 0; way < opt->nways && rank == 0; way++)
+			print_row(opt, cell, way, rep, calls * passes, &sums[way],
+				  (before + after) / 2);
 		before = after;
 	}
 	if (rank == 0)
 		fflush(stdout);
+	for (size_t way = 0; way < opt->nways; way++)
+		errors += sums[way].errors;
 	return errors;
 }
 
@@ -468,7 +362,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-	parse_options(&opt, argc, argv);
+	options_parse(&opt, argc, argv);
 	shares = calloc((size_t)nranks, sizeof(*shares));
 	if (!shares)
 		MPI_Abort(MPI_COMM_WORLD, 2);
@@ -483,7 +377,9 @@ int main(int argc, char **argv)
 	}
 	if (opt.memory == MEMORY_STACK) {
 		if (!arena_stack_holds((send_words + recv_words) * WORD + 2 * ARENA_PAGE))
-			die("the stack is too small: raise ulimit -s, or take fewer slots", NULL);
+			options_refuse(
+				"the stack is too small: raise ulimit -s, or take fewer slots",
+				NULL);
 		stack[0] = alloca(send_words * WORD + ARENA_PAGE);
 		stack[1] = alloca(recv_words * WORD + ARENA_PAGE);
 	}

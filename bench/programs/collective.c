@@ -1,72 +1,101 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collective.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
 
+#define FUNCTIONS(each)                                                                            \
+	each(Barrier) each(Bcast) each(Scatter) each(Gather) each(Allgather) each(Alltoall)        \
+		each(Reduce) each(Allreduce) each(Reduce_scatter) each(Send) each(Recv)
+
+#define LINKED(name) .name = MPI_##name,
+const struct functions functions_linked = {FUNCTIONS(LINKED)};
+
+#define LOOK_UP(name)                                                                              \
+	*(void **)&result->name = dlsym(library, "MPI_" #name);                                    \
+	if (!result->name)                                                                         \
+		return false;
+
+bool functions_beneath(struct functions *result)
+{
+	/* A function that nobody replaces leads to the library. */
+	void *its = dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), *library;
+	Dl_info info;
+
+	if (!its || !dladdr(its, &info))
+		return false;
+	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return false;
+	FUNCTIONS(LOOK_UP)
+	return true;
+}
+
 static void run_barrier(const struct call *call)
 {
-	MPI_Barrier(MPI_COMM_WORLD);
+	call->mpi->Barrier(MPI_COMM_WORLD);
 }
 
 static void run_bcast(const struct call *call)
 {
-	MPI_Bcast(call->rank == call->root ? call->send : call->recv, (int)call->words,
-		  MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+	call->mpi->Bcast(call->rank == call->root ? call->send : call->recv, (int)call->words,
+			 MPI_UINT32_T, call->root, MPI_COMM_WORLD);
 }
 
 static void run_scatter(const struct call *call)
 {
-	MPI_Scatter(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
-		    MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+	call->mpi->Scatter(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
+			   MPI_UINT32_T, call->root, MPI_COMM_WORLD);
 }
 
 static void run_gather(const struct call *call)
 {
-	MPI_Gather(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
-		   MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+	call->mpi->Gather(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
+			  MPI_UINT32_T, call->root, MPI_COMM_WORLD);
 }
 
 static void run_allgather(const struct call *call)
 {
-	MPI_Allgather(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
-		      MPI_UINT32_T, MPI_COMM_WORLD);
+	call->mpi->Allgather(call->send, (int)call->words, MPI_UINT32_T, call->recv,
+			     (int)call->words, MPI_UINT32_T, MPI_COMM_WORLD);
 }
 
 static void run_alltoall(const struct call *call)
 {
-	MPI_Alltoall(call->send, (int)call->words, MPI_UINT32_T, call->recv, (int)call->words,
-		     MPI_UINT32_T, MPI_COMM_WORLD);
+	call->mpi->Alltoall(call->send, (int)call->words, MPI_UINT32_T, call->recv,
+			    (int)call->words, MPI_UINT32_T, MPI_COMM_WORLD);
 }
 
 static void run_reduce(const struct call *call)
 {
-	MPI_Reduce(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM, call->root,
-		   MPI_COMM_WORLD);
+	call->mpi->Reduce(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM, call->root,
+			  MPI_COMM_WORLD);
 }
 
 static void run_allreduce(const struct call *call)
 {
-	MPI_Allreduce(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+	call->mpi->Allreduce(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM,
+			     MPI_COMM_WORLD);
 }
 
 static void run_reduce_scatter(const struct call *call)
 {
-	MPI_Reduce_scatter(call->send, call->recv, call->shares, MPI_FLOAT, MPI_SUM,
-			   MPI_COMM_WORLD);
+	call->mpi->Reduce_scatter(call->send, call->recv, call->shares, MPI_FLOAT, MPI_SUM,
+				  MPI_COMM_WORLD);
 }
 
 static void run_pingpong(const struct call *call)
 {
 	if (call->rank == 0) {
-		MPI_Send(call->send, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD);
-		MPI_Recv(call->recv, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE);
+		call->mpi->Send(call->send, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD);
+		call->mpi->Recv(call->recv, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD,
+				MPI_STATUS_IGNORE);
 	} else if (call->rank == 1) {
-		MPI_Recv(call->recv, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE);
-		MPI_Send(call->send, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD);
+		call->mpi->Recv(call->recv, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD,
+				MPI_STATUS_IGNORE);
+		call->mpi->Send(call->send, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD);
 	}
 }
 

@@ -35,7 +35,38 @@ enum origin {
 	FROM_SUM,     /* the sum over all ranks */
 };
 
+/* The functions of MPI that the operations call. */
+struct functions {
+	int (*Barrier)(MPI_Comm comm);
+	int (*Bcast)(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
+	int (*Scatter)(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+		       MPI_Datatype rtype, int root, MPI_Comm comm);
+	int (*Gather)(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+		      MPI_Datatype rtype, int root, MPI_Comm comm);
+	int (*Allgather)(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			 MPI_Datatype rtype, MPI_Comm comm);
+	int (*Alltoall)(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			MPI_Datatype rtype, MPI_Comm comm);
+	int (*Reduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+		      int root, MPI_Comm comm);
+	int (*Allreduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			 MPI_Comm comm);
+	int (*Reduce_scatter)(const void *send, void *recv, const int counts[], MPI_Datatype type,
+			      MPI_Op op, MPI_Comm comm);
+	int (*Send)(const void *buffer, int count, MPI_Datatype type, int peer, int tag,
+		    MPI_Comm comm);
+	int (*Recv)(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+		    MPI_Status *status);
+};
+
+/* As the program is linked: a preloaded library comes first. */
+extern const struct functions functions_linked;
+
+/* The same of the MPI's own library, past what is preloaded. False when it has not all. */
+bool functions_beneath(struct functions *result);
+
 struct call {
+	const struct functions *mpi;
 	uint32_t *send;
 	uint32_t *recv;
 	size_t words; /* the size */

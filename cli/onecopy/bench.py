@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -37,7 +37,8 @@ SIZES = "16K,64K,256K,1M,4M"
 SMALL_SIZES = "8,64,512,4K"
 FIRST_USE = ((20000, 32 << 10), (500, 4 << 20))
 UNHELPED = ("stream", "randomaccess", "mallocheavy", "forks", "p2p")
-KINDS = ("collectives", "small", "first-use", "programs", "region")
+KINDS = ("collectives", "small", "overhead", "first-use", "programs", "region")
+SAME_PROCESS = "same-process"  # mode of the rows of "overhead"
 REGION_SIZES = "64,4K,64K,1M,4M"
 
 console = Console(stderr=True)
@@ -221,15 +222,14 @@ class Bench:
             self._trouble(f"{variant.name}, {ranks} ranks, {named}: {trouble}")
         return text
 
-    def _keep_times(self, text: str, number: int, variant: str) -> None:
-        rows = parse_rows(text, number, variant)
+    def _keep_times(self, rows: list[Row]) -> None:
         for row in rows:
             if row.errors:
-                self._trouble(f"{variant}: WRONG DATA in {row.collective} of {row.bytes} bytes, {row.ranks} ranks")
+                self._trouble(f"{row.variant}: WRONG DATA in {row.collective} of {row.bytes} bytes, {row.ranks} ranks")
         self.rows += rows
         self._times.add(rows)
 
-    def times(self, variant: Variant, ranks: int, number: int, collective: str, sizes: str, warm: bool) -> None:
+    def _collbench(self, variant: Variant, ranks: int, collective: str, sizes: str, *flags: str) -> str:
         s = self.settings
         words: list[str | Path] = [
             programs.find("collbench", variant.mpi),
@@ -239,14 +239,29 @@ class Bench:
             f"--reps={s.repetitions}",
             f"--cache={s.cache}",
             f"--timing={s.timing}",
+            *flags,
         ]
-        if warm:
-            words.append("--warm")
-        self._keep_times(self._output(variant, ranks, words, s.limit), number, variant.name)
+        return self._output(variant, ranks, words, s.limit)
+
+    def times(self, variant: Variant, ranks: int, number: int, collective: str, sizes: str, warm: bool) -> None:
+        text = self._collbench(variant, ranks, collective, sizes, *(["--warm"] if warm else []))
+        self._keep_times(parse_rows(text, number, variant.name))
+
+    def overhead(self, variant: Variant, ranks: int, number: int, collective: str, sizes: str) -> None:
+        """Calls through us and beneath us, in turns within one process: two processes differ by more."""
+        text = self._collbench(variant, ranks, collective, sizes, "--warm", "--beneath")
+        rows = parse_rows(text, number, variant.name)
+        self._keep_times(
+            [
+                replace(row, mode=SAME_PROCESS, variant=cells.BASELINE if row.mode == "beneath" else row.variant)
+                for row in rows
+            ]
+        )
 
     def first_use(self, variant: Variant, ranks: int, number: int, count: int, size: int, way: str) -> None:
         words: list[str | Path] = [programs.find("firstuse", variant.mpi), str(count), str(size), way]
-        self._keep_times(self._output(variant, ranks, words, 10 * self.settings.limit), number, variant.name)
+        text = self._output(variant, ranks, words, 10 * self.settings.limit)
+        self._keep_times(parse_rows(text, number, variant.name))
 
     def figure(self, variant: Variant, ranks: int, number: int, program: str) -> None:
         text = self._output(variant, ranks, [programs.find(program, variant.mpi)], self.settings.limit)
@@ -271,7 +286,7 @@ class Bench:
         text, trouble = output_of(words, env, s.limit)
         if trouble:
             self._trouble(f"regionbench {mechanism} {direction}: {trouble}")
-        self._keep_times(text, number, f"{cells.SUBJECT}-{mechanism}")
+        self._keep_times(parse_rows(text, number, f"{cells.SUBJECT}-{mechanism}"))
 
 
 # ---- what to run ----------------------------------------------------------------------------------------------------
@@ -296,6 +311,13 @@ def round_tasks(bench: Bench, what: Sequence[str], ranks: int, number: int, smal
     if "small" in what:
         for name in s.collectives:
             alternate(f"small {name}", bench.times, name, small, True)
+    if "overhead" in what:
+        tasks.extend(
+            (f"{ranks} ranks, overhead {name}", partial(bench.overhead, variant, ranks, number, name, small))
+            for name in s.collectives
+            for variant in bench.order(number)
+            if variant.name.startswith(cells.SUBJECT)
+        )
     if "first-use" in what:
         for count, size in FIRST_USE:
             for way in ("free", "keep"):

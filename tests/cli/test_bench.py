@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from job import Job
 from onecopy import cells, machine, peers, programs
 from onecopy.cells import FigureRow, Row
-from runner import MPI_ENV
+from runner import MPI_ENV, Runner
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -96,6 +97,29 @@ def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None
     again = onecopy("bench", "--output", tmp_path / "out", env={"XDG_CACHE_HOME": str(cache)})
     assert again.returncode == 1
     assert "already holds a run" in again.stderr
+
+
+def test_overhead_within_one_process(onecopy: Command, cache: Path, tmp_path: Path) -> None:
+    words = ("--what=overhead", "--ranks=2", "--sizes=8,4K", "--rounds=1", "--collectives=bcast,barrier")
+    run_bench(onecopy, cache, tmp_path / "out", *words)
+    rows = cells.read(Row, tmp_path / "out" / "times.csv")
+    cells_wanted = {("bcast", 8), ("bcast", 4096), ("barrier", 0)}
+    for variant in ("mpi", "onecopy"):
+        assert {(r.collective, r.bytes) for r in rows if r.variant == variant} == cells_wanted
+    assert all(r.mode == "same-process" and r.errors == 0 and r.usec > 0 for r in rows)
+
+
+def test_beneath_is_past_what_is_preloaded(runner: Runner, tmp_path: Path) -> None:
+    """Under a library whose MPI_Alltoall does nothing."""
+    source, library = tmp_path / "deaf.c", tmp_path / "libdeaf.so"
+    source.write_text("int MPI_Alltoall(void) { return 0; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    words = [runner.build / "bench/collbench", "--collectives=alltoall", "--sizes=64", "--warm", "--seconds=0.01"]
+    argv = runner.mpirun_argv(2, *words, "--beneath", preload=False)
+    done = runner.run(*argv, env={"LD_PRELOAD": str(library)}, check=False)
+    errors = {row["mode"]: int(row["errors"]) for row in csv.DictReader(done.stdout.splitlines())}
+    assert errors["warm"] > 0
+    assert errors["beneath"] == 0
 
 
 def test_ended_by_a_batch_system(environment: dict[str, str], cache: Path, tmp_path: Path) -> None:
