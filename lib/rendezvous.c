@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "env.h"
 
 #define OC_HELLO_MAGIC 0x6f6e6531u
@@ -39,36 +39,10 @@ static void restart_clock(struct oc_rendezvous *rv)
 	rv->wire.deadline = oc_wire_now() + rv->timeout_ms + (rv->rank ? OC_GRACE_MS : 0);
 }
 
-/* Of a socket pair the kernel knows the process that made it, of a connection
- * the ones that listened and connected. */
-static int check_uid(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return -errno;
-	if (cred.uid == geteuid())
-		return 0;
-	oc_note("rendezvous: the other end belongs to uid %u", (unsigned int)cred.uid);
-	return -EPERM;
-}
-
-static socklen_t make_address(struct sockaddr_un *addr, const char *name)
-{
-	int len;
-
-	memset(addr, 0, sizeof(*addr));
-	addr->sun_family = AF_UNIX;
-	len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "onecopy-%u-%s",
-		       (unsigned int)geteuid(), name);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-}
-
 static int dial(struct oc_rendezvous *rv, const char *name)
 {
 	struct sockaddr_un addr;
-	socklen_t len = make_address(&addr, name);
+	socklen_t len = oc_address_make(&addr, name);
 	long nap = 1;
 	int err;
 
@@ -131,7 +105,7 @@ static int accept_one(struct oc_rendezvous *rv, int listener, struct oc_arrival 
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
-	err = check_uid(fd);
+	err = oc_address_check_peer(fd);
 	if (err)
 		goto send_away;
 	deadline = oc_wire_now() + OC_HELLO_MS;
@@ -160,7 +134,7 @@ send_away:
 static int gather_by_name(struct oc_rendezvous *rv, const char *name, struct oc_arrival *all)
 {
 	struct sockaddr_un addr;
-	socklen_t len = make_address(&addr, name);
+	socklen_t len = oc_address_make(&addr, name);
 	uint32_t arrived = 1;
 	int listener, err = 0, refused = 0;
 
@@ -181,7 +155,7 @@ static int gather_by_fd(struct oc_rendezvous *rv, struct oc_arrival *all)
 {
 	for (uint32_t i = 1; i < rv->nranks; i++) {
 		uint32_t rank;
-		int err = check_uid(rv->wire.fds[i]);
+		int err = oc_address_check_peer(rv->wire.fds[i]);
 
 		if (!err)
 			err = hear_hello(rv, rv->wire.fds[i], rv->wire.deadline, &rank, &all[i]);
@@ -238,7 +212,7 @@ static int greet(struct oc_rendezvous *rv, const struct oc_node_attr *attr,
 	else
 		rv->wire.fds[0] = attr->fd;
 	if (!err)
-		err = check_uid(rv->wire.fds[0]);
+		err = oc_address_check_peer(rv->wire.fds[0]);
 	if (!err)
 		err = oc_wire_send(&rv->wire, rv->wire.fds[0], &hello, sizeof(hello),
 				   &mine->arena_fd, mine->arena_fd >= 0 ? 1 : 0);

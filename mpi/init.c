@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * MPI_Init and MPI_Finalize: the ranks of MPI_COMM_WORLD on this machine form
+ * MPI_Init and MPI_Finalize: the ranks of MPI_COMM_WORLD on this machine that run under us form
  * a node. Every step that can fail is voted on, so that either all of them are
  * served or none.
  */
@@ -19,9 +19,12 @@
 #include "env.h"
 #include "heap.h"
 #include "../preload/malloc.h"
+#include "presence.h"
 #include "tune.h"
 
 #define VERSION ((uint32_t)ONECOPY_VERSION_MAJOR << 16 | ONECOPY_VERSION_MINOR)
+
+#define PRESENCE_TAG 1 /* of the communicator's making, not of messages */
 
 struct oc_adapter oc_adapter;
 
@@ -198,7 +201,48 @@ static const char *start_node(MPI_Comm node_comm)
 	return NULL;
 }
 
-static const char *start(void)
+/* A communicator of the ranks @present[@count]; none of the others has to take part. */
+static int comm_of(const int *present, int count, MPI_Comm *comm)
+{
+	MPI_Group world, group;
+	int err;
+
+	if (pmpi()->Comm_group(oc_abi.comm_world, &world))
+		return -EIO;
+	err = pmpi()->Group_incl(world, count, present, &group) ? -EIO : 0;
+	if (!err) {
+		if (pmpi()->Comm_create_group(oc_abi.comm_world, group, PRESENCE_TAG, comm))
+			err = -EIO;
+		pmpi()->Group_free(&group);
+	}
+	pmpi()->Group_free(&world);
+	return err;
+}
+
+/* NULL, with a communicator of this machine's ranks that run under us, or why there is none. */
+static const char *find_node(bool announced, MPI_Comm *node_comm)
+{
+	static const char unknown[] = "the MPI cannot tell this machine's ranks";
+	int present[OC_MAX_RANKS], size, count;
+
+	if (!announced)
+		return pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0,
+					       oc_abi.info_null, node_comm)
+			       ? unknown
+			       : NULL;
+	if (pmpi()->Comm_size(oc_abi.comm_world, &size))
+		return unknown;
+	count = oc_presence_find(size, present, OC_MAX_RANKS);
+	if (size < 2)
+		return "one rank on this machine";
+	if (count < 2)
+		return "no other rank on this machine runs under onecopy";
+	if (count > OC_MAX_RANKS)
+		return "too many ranks on this machine";
+	return comm_of(present, count, node_comm) ? unknown : NULL;
+}
+
+static const char *start(bool announced)
 {
 	MPI_Comm node_comm;
 	const char *why = "this MPI library lacks symbols of its ABI";
@@ -207,49 +251,52 @@ static const char *start(void)
 		oc_note("%s", why);
 		return why;
 	}
-	if (pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0, oc_abi.info_null,
-				    &node_comm))
-		return "the MPI cannot tell this machine's ranks";
+	why = find_node(announced, &node_comm);
+	if (why)
+		return why;
 	why = start_node(node_comm);
 	pmpi()->Comm_free(&node_comm);
 	return why;
 }
 
-static void initialised(void)
+static void initialised(bool announced)
 {
 	spare_children();
 	if (oc_pmpi_is_ours()) {
 		oc_malloc_activate();
-		oc_adapter.idle = start();
+		oc_adapter.idle = start(announced);
 	} else {
 		oc_adapter.idle =
 			"the MPI is not the one that onecopy's " OC_ABI_NAME " library is made for";
 		oc_note("not used: %s", oc_adapter.idle);
 	}
 	oc_adapter.active = !oc_adapter.idle;
+	oc_presence_withdraw();
 }
 
 OC_EXPORT int PMPI_Init(int *argc, char ***argv)
 {
+	bool announced = oc_presence_announce();
 	int err;
 
 	oc_malloc_bypass++;
 	err = pmpi()->Init(argc, argv);
 	oc_malloc_bypass--;
 	if (!err)
-		initialised();
+		initialised(announced);
 	return err;
 }
 
 OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+	bool announced = oc_presence_announce();
 	int err;
 
 	oc_malloc_bypass++;
 	err = pmpi()->Init_thread(argc, argv, required, provided);
 	oc_malloc_bypass--;
 	if (!err)
-		initialised();
+		initialised(announced);
 	return err;
 }
 

@@ -54,6 +54,7 @@ static const struct {
 	{"PMPI_Comm_group", offsetof(struct oc_pmpi, Comm_group)},
 	{"PMPI_Comm_dup", offsetof(struct oc_pmpi, Comm_dup)},
 	{"PMPI_Comm_free", offsetof(struct oc_pmpi, Comm_free)},
+	{"PMPI_Comm_create_group", offsetof(struct oc_pmpi, Comm_create_group)},
 	{"PMPI_Comm_split_type", offsetof(struct oc_pmpi, Comm_split_type)},
 	{"PMPI_Comm_create_keyval", offsetof(struct oc_pmpi, Comm_create_keyval)},
 	{"PMPI_Comm_free_keyval", offsetof(struct oc_pmpi, Comm_free_keyval)},
@@ -62,6 +63,7 @@ static const struct {
 	{"PMPI_Comm_delete_attr", offsetof(struct oc_pmpi, Comm_delete_attr)},
 	{"PMPI_Comm_call_errhandler", offsetof(struct oc_pmpi, Comm_call_errhandler)},
 	{"PMPI_Group_translate_ranks", offsetof(struct oc_pmpi, Group_translate_ranks)},
+	{"PMPI_Group_incl", offsetof(struct oc_pmpi, Group_incl)},
 	{"PMPI_Group_free", offsetof(struct oc_pmpi, Group_free)},
 	{"PMPI_Iprobe", offsetof(struct oc_pmpi, Iprobe)},
 };

@@ -52,6 +52,7 @@ struct oc_pmpi {
 	int (*Comm_group)(MPI_Comm, MPI_Group *);
 	int (*Comm_dup)(MPI_Comm, MPI_Comm *);
 	int (*Comm_free)(MPI_Comm *);
+	int (*Comm_create_group)(MPI_Comm, MPI_Group, int, MPI_Comm *);
 	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
 	int (*Comm_create_keyval)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *,
 				  int *, void *);
@@ -61,6 +62,7 @@ struct oc_pmpi {
 	int (*Comm_delete_attr)(MPI_Comm, int);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
+	int (*Group_incl)(MPI_Group, int, const int *, MPI_Group *);
 	int (*Group_free)(MPI_Group *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
 };

@@ -74,9 +74,9 @@ static size_t default_cache(void)
 static _Noreturn void usage(void)
 {
 	options_refuse("usage: collbench [--collectives=LIST] [--sizes=LIST] [--warm] [--reps=N]\n"
-	    "       [--seconds=S] [--cache=BYTES] [--timing=loop|call] [--slots=N]\n"
-	    "       [--memory=heap|static|stack|mmap] [--beneath]",
-	    NULL);
+		       "       [--seconds=S] [--cache=BYTES] [--timing=loop|call] [--slots=N]\n"
+		       "       [--memory=heap|static|stack|mmap] [--beneath]",
+		       NULL);
 }
 
 void options_parse(struct options *opt, int argc, char **argv)
@@ -98,8 +98,11 @@ void options_parse(struct options *opt, int argc, char **argv)
 	char sizes[] = "16K,64K,256K,1M,4M";
 	int c;
 
-	*opt = (struct options){
-		.cache = default_cache(), .seconds = 0.1, .reps = 1, .ways = {&functions_linked}, .nways = 1};
+	*opt = (struct options){.cache = default_cache(),
+				.seconds = 0.1,
+				.reps = 1,
+				.ways = {&functions_linked},
+				.nways = 1};
 	for (size_t i = 0; collective_at(i); i++)
 		opt->ops[opt->nops++] = collective_at(i);
 	parse_sizes(opt, sizes);

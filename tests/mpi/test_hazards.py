@@ -178,6 +178,19 @@ def test_unequal_settings(runner: Runner, program: MakeProgram, setting: str) ->
     runner.mpirun(3, "sh", "-c", script, program("many"), timeout=90)
 
 
+@pytest.mark.parametrize("with_us", ["110", "011", "1011", "100"])
+def test_unequal_preload(runner: Runner, program: MakeProgram, with_us: str) -> None:
+    """Ranks that run without us hold nobody up, and communicators without them are served."""
+    path = runner.cwd / "stats"
+    preload = f"export LD_PRELOAD={runner.build / PRELOAD} ONECOPY_STATS={path}"
+    script = f'case "$(echo {with_us} | cut -c $((OMPI_COMM_WORLD_RANK + 1)))" in 1) {preload} ;; esac; exec "$0" "$1"'
+    ranks = len(with_us)
+    argv = runner.mpirun_argv(ranks, "sh", "-c", script, program("unequal"), with_us, preload=False)
+    runner.run(*argv)
+    together = with_us.count("1")
+    assert served(path, "bcast") == [4 * (together > 1)] * together
+
+
 # ---- programs of all sorts ------------------------------------------------------------------------------------------
 
 
