@@ -6,17 +6,36 @@
 
 #define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
 
-#define FUNCTIONS(each)                                                                            \
-	each(Barrier) each(Bcast) each(Scatter) each(Gather) each(Allgather) each(Alltoall)        \
-		each(Reduce) each(Allreduce) each(Reduce_scatter) each(Send) each(Recv)
+const struct functions functions_linked = {
+	.Barrier = MPI_Barrier,
+	.Bcast = MPI_Bcast,
+	.Scatter = MPI_Scatter,
+	.Gather = MPI_Gather,
+	.Allgather = MPI_Allgather,
+	.Alltoall = MPI_Alltoall,
+	.Reduce = MPI_Reduce,
+	.Allreduce = MPI_Allreduce,
+	.Reduce_scatter = MPI_Reduce_scatter,
+	.Send = MPI_Send,
+	.Recv = MPI_Recv,
+};
 
-#define LINKED(name) .name = MPI_##name,
-const struct functions functions_linked = {FUNCTIONS(LINKED)};
-
-#define LOOK_UP(name)                                                                              \
-	*(void **)&result->name = dlsym(library, "MPI_" #name);                                    \
-	if (!result->name)                                                                         \
-		return false;
+static const struct {
+	const char *name;
+	size_t at;
+} symbols[] = {
+	{"MPI_Barrier", offsetof(struct functions, Barrier)},
+	{"MPI_Bcast", offsetof(struct functions, Bcast)},
+	{"MPI_Scatter", offsetof(struct functions, Scatter)},
+	{"MPI_Gather", offsetof(struct functions, Gather)},
+	{"MPI_Allgather", offsetof(struct functions, Allgather)},
+	{"MPI_Alltoall", offsetof(struct functions, Alltoall)},
+	{"MPI_Reduce", offsetof(struct functions, Reduce)},
+	{"MPI_Allreduce", offsetof(struct functions, Allreduce)},
+	{"MPI_Reduce_scatter", offsetof(struct functions, Reduce_scatter)},
+	{"MPI_Send", offsetof(struct functions, Send)},
+	{"MPI_Recv", offsetof(struct functions, Recv)},
+};
 
 bool functions_beneath(struct functions *result)
 {
@@ -27,10 +46,14 @@ bool functions_beneath(struct functions *result)
 	if (!its || !dladdr(its, &info))
 		return false;
 	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (!library)
-		return false;
-	FUNCTIONS(LOOK_UP)
-	return true;
+	for (size_t i = 0; library && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		void *function = dlsym(library, symbols[i].name);
+
+		if (!function)
+			return false;
+		*(void **)((char *)result + symbols[i].at) = function;
+	}
+	return library;
 }
 
 static void run_barrier(const struct call *call)
