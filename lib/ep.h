@@ -36,7 +36,7 @@ enum {
 	OC_EP_SEND_HEAP = 1 << 0,   /* send: offset into the owner's arena */
 	OC_EP_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
 	OC_EP_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
-	OC_EP_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena; else not reachable */
+	OC_EP_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena */
 	/* Address in the owner's process, in a kernel region of its (lib/kreg.h):
 	 * its place in the table is in the bits below. Who cannot map it copies. */
 	OC_EP_SEND_MAP = 1 << 4,

@@ -87,7 +87,7 @@ static bool members_on_node(MPI_Comm comm, int size)
 }
 
 /* Collective: every member comes here at the same call. After the exchange
- * nothing can fail on one member alone. */
+ * nothing can fail on one member alone, unless the MPI does. */
 static void create_group(MPI_Comm comm, struct oc_comm *oc)
 {
 	struct oc_group_card cards[OC_MAX_RANKS];
@@ -99,7 +99,7 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	group = oc_group_offer(oc_adapter.node, (uint32_t)oc->size, &cards[oc->rank]);
 	if (pmpi()->Allgather(MPI_IN_PLACE, 0, oc_abi.byte, cards, (int)sizeof(*cards), oc_abi.byte,
 			      comm))
-		cards[oc->rank].ep_index = -EIO;
+		cards[(oc->rank + 1) % oc->size].ep_index = -EIO; /* unknown: as if it declined */
 	if (oc_group_create(group, cards, (uint32_t)oc->rank)) {
 		oc_note("a communicator of %d ranks is left to the MPI: a member has no endpoint "
 			"or "

@@ -25,8 +25,8 @@
 #include "env.h"
 #include "heap.h"
 
-/* From here on a copy saved is worth more than what the heap costs: the first
- * size at which collectives are ours. */
+/* From here on a copy saved is worth more than what the heap costs. Smaller blocks of
+ * which collectives are ours are staged. */
 #define OC_HEAP_MIN ((size_t)16 << 10)
 
 #define EXPORT	    __attribute__((visibility("default")))
