@@ -126,7 +126,12 @@ def lives(pid: int) -> bool:
 def test_ends_with_runner(kernel: str, number: signal.Signals, tmp_path: Path) -> None:
     command = [str(ROOT / "vm/run"), "--kernel", kernel, "--no-module", "--", "sh", "-c", "echo up; sleep 500"]
     with subprocess.Popen(
-        command, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None,  # under nohup
     ) as runner:
         assert runner.stdout
         up = next((line for line in runner.stdout if line.strip() == "up"), None)
