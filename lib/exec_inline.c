@@ -336,6 +336,13 @@ static int wait_for(struct oc_run *run, const struct oc_step *step)
 	return oc_run_idle(run, step->peer, line, seen);
 }
 
+/* Whether a step has a stage still to post. */
+static bool will_post(const struct oc_step *step, uint8_t state)
+{
+	return step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
+	       (step->kind == OC_STEP_SEND && state != 2);
+}
+
 static int run_steps(struct oc_run *run)
 {
 	struct oc_group *group = run->group;
@@ -347,17 +354,23 @@ static int run_steps(struct oc_run *run)
 	while (first < plan->nsteps) {
 		uint32_t stuck = plan->nsteps;
 		bool moved = false;
+		bool owes = false; /* an earlier step has a stage still to post */
 
 		for (uint32_t i = first; i < plan->nsteps; i++) {
 			const struct oc_step *step = &plan->steps[i];
 
-			if (done[i] == 1 || !deps_done(run, step))
+			if (done[i] == 1)
 				continue;
+			if (!deps_done(run, step) || (owes && will_post(step, done[i]))) {
+				owes = owes || will_post(step, done[i]);
+				continue;
+			}
 			if (run_step(run, step, &done[i])) {
 				done[i] = 1;
 				moved = true;
-			} else if (stuck == plan->nsteps) {
-				stuck = i;
+			} else {
+				owes = owes || will_post(step, done[i]);
+				stuck = stuck < i ? stuck : i;
 			}
 			if (run->err)
 				return run->err;

@@ -18,9 +18,10 @@
  *   SEND   POST, then WAIT for the peer's stage: a message from the sender's view
  *   RECV   WAIT, COPY, POST: the same from the receiver's
  *
- * Steps stand in an order that respects the edges; POSTs of a plan rise in
- * stage in that order. An executor may run any step whose dependencies are
- * done. Generators (coll/) are pure: shape in, plan out.
+ * Steps stand in an order that respects the edges, and what POST, SEND and RECV post
+ * rises in that order. An executor may run any step whose dependencies are done, but
+ * posts in the order of the plan, for a stage says that all lower ones are reached. Generators
+ * (coll/) are pure: shape in, plan out.
  */
 
 #include <stdbool.h>

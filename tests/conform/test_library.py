@@ -27,6 +27,10 @@ def test_node(runner: Runner) -> None:
     run(runner, "test_node")
 
 
+def test_messages_of_plans(runner: Runner) -> None:
+    run(runner, "test_exec")
+
+
 @pytest.mark.parametrize("mech", MECHANISMS)
 @pytest.mark.parametrize("program", ["test_region", "test_region_end", "test_mech"])
 def test_mechanism(runner: Runner, program: str, mech: str) -> None:
