@@ -19,7 +19,8 @@ struct oc_bind {
 	const void *scratch_init; /* copied to the scratch slot first, or NULL */
 	enum oc_op op;
 	enum oc_type type;
-	bool call; /* let the module copy a foreign send slot rather than stage it */
+	bool call;	/* let the module copy a foreign send slot rather than stage it */
+	bool recv_hole; /* pages of the receive slot may be none of the program's: do not pin it */
 };
 
 /*

@@ -41,7 +41,7 @@ static uint32_t offer_recv_kernel(struct oc_run *run)
 	const struct oc_bind *bind = run->bind;
 	uint32_t place;
 
-	if (!(run->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN ||
+	if (!(run->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN || bind->recv_hole ||
 	    !recv_is_written(run) ||
 	    oc_kreg_get_reused(run->group->node, bind->recv, bind->recv_bytes, true, &place))
 		return 0;

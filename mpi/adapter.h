@@ -119,6 +119,7 @@ struct oc_vbuffer {
 	uint64_t *off; /* [n] from at */
 	int *rest;     /* [n] the counts left for the MPI */
 	int n;
+	int skip; /* as given to oc_vbuffer_open */
 	void *user;
 	const int *counts;
 	const int *displs;
@@ -133,7 +134,10 @@ bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int 
 /* @skip: a block never served (own block in place), or -1. 0 or MPI error. */
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip);
+/* Makes it what peers may read: at, bytes and off[] may be others than before. */
 int oc_vbuffer_pack(struct oc_vbuffer *v, MPI_Comm comm);
+/* True if a page between the blocks, outside the shared heap, may not be there. */
+bool oc_vbuffer_has_hole(const struct oc_vbuffer *v);
 int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm);
 void oc_vbuffer_close(struct oc_vbuffer *v);
 

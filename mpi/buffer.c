@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "copy.h"
 #include "heap.h"
 
 /* MPI_Pack counts in int: pack this much at a time. */
@@ -79,6 +80,11 @@ int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool p
 	MPI_Aint lb, extent;
 	int err;
 
+	if (oc_type_contiguous(type)) {
+		oc_copy_bytes(pack ? packed : user, pack ? user : packed, count * size,
+			      oc_streams(count * size));
+		return MPI_SUCCESS;
+	}
 	/* MPI_Pack cannot say more than INT_MAX bytes. */
 	if (size > INT_MAX)
 		return MPI_ERR_TYPE;

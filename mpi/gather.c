@@ -93,6 +93,7 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_hole = oc_vbuffer_has_hole(&in);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);

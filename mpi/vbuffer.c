@@ -2,8 +2,22 @@
 #include "adapter.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "heap.h"
+
+/* Memory for a copy of the served blocks, off[] and bytes being known. */
+static int alloc_packed(struct oc_vbuffer *v)
+{
+	if (!v->bytes)
+		return MPI_SUCCESS;
+	v->packed = true;
+	v->at = oc_heap_alloc(v->bytes);
+	v->heap = v->at != NULL;
+	if (!v->at)
+		v->at = malloc(v->bytes);
+	return v->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
 
 /* Places the served blocks one after the other in a copy of their own. */
 static int place_packed(struct oc_vbuffer *v)
@@ -13,14 +27,79 @@ static int place_packed(struct oc_vbuffer *v)
 		v->off[i] = v->bytes;
 		v->bytes += v->len[i];
 	}
-	if (!v->bytes)
-		return MPI_SUCCESS;
-	v->packed = true;
-	v->at = oc_heap_alloc(v->bytes);
-	v->heap = v->at != NULL;
-	if (!v->at)
-		v->at = malloc(v->bytes);
-	return v->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+	return alloc_packed(v);
+}
+
+/* A block that the call names, from the first served byte on. */
+struct extent {
+	ptrdiff_t at;
+	ptrdiff_t end;
+	int block;
+};
+
+static int compare_extents(const void *a, const void *b)
+{
+	ptrdiff_t x = ((const struct extent *)a)->at, y = ((const struct extent *)b)->at;
+
+	return (x > y) - (x < y);
+}
+
+/* The blocks in the order of their places, malloc'ed; how many, or -1. */
+static int sort_blocks(const struct oc_vbuffer *v, struct extent **sorted)
+{
+	ptrdiff_t size = (ptrdiff_t)oc_type_bytes(v->type, 1);
+	struct extent *to = malloc((size_t)v->n * sizeof(*to));
+	int n = 0;
+
+	if (!to)
+		return -1;
+	for (int i = 0; i < v->n; i++) {
+		ptrdiff_t at = (char *)v->user - v->at + v->displs[i] * size;
+
+		if (v->counts[i] > 0 && i != v->skip)
+			to[n++] = (struct extent){at, at + v->counts[i] * size, i};
+	}
+	qsort(to, (size_t)n, sizeof(*to), compare_extents);
+	*sorted = to;
+	return n;
+}
+
+/*
+ * Whether there can be a page in the span of the served blocks that holds nothing
+ * of any block: it may be unreadable, be missing, or be one of very many. Blocks
+ * left to the MPI are as readable as served ones.
+ */
+static bool has_hole(const struct oc_vbuffer *v, const struct extent *sorted, int n)
+{
+	ptrdiff_t end = 0, page = sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; i < n && end < (ptrdiff_t)v->bytes; i++) {
+		if (sorted[i].at - end >= page)
+			return true;
+		if (sorted[i].end > end)
+			end = sorted[i].end;
+	}
+	return false;
+}
+
+/* Moves the served blocks together, in the same order, those that overlap as they
+ * do. */
+static void close_gaps(struct oc_vbuffer *v, const struct extent *sorted, int n)
+{
+	ptrdiff_t end = 0, gaps = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct extent *it = &sorted[i];
+
+		if (!v->len[it->block])
+			continue;
+		if (it->at > end)
+			gaps += it->at - end;
+		if (it->end > end)
+			end = it->end;
+		v->off[it->block] = (uint64_t)(it->at - gaps);
+	}
+	v->bytes = (size_t)(end - gaps);
 }
 
 /* The served blocks stay where they are: [at, at + bytes) spans them. */
@@ -63,6 +142,7 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 	MPI_Aint lb, extent;
 
 	*v = (struct oc_vbuffer){.n = n,
+				 .skip = skip,
 				 .user = (void *)(uintptr_t)user,
 				 .counts = counts,
 				 .displs = displs,
@@ -103,9 +183,53 @@ static int convert(struct oc_vbuffer *v, bool pack, MPI_Comm comm)
 	return err;
 }
 
+/* The heap's pages are all there, and never copied. */
+static bool is_foreign(const struct oc_vbuffer *v)
+{
+	return v->bytes && !v->packed && !oc_heap_contains(v->at, v->bytes);
+}
+
+bool oc_vbuffer_has_hole(const struct oc_vbuffer *v)
+{
+	struct extent *sorted;
+	bool hole;
+	int n;
+
+	if (!is_foreign(v))
+		return false;
+	n = sort_blocks(v, &sorted);
+	if (n < 0)
+		return true;
+	hole = has_hole(v, sorted, n);
+	free(sorted);
+	return hole;
+}
+
+/* Peers are given the whole span, and what they cannot reach is staged so: with
+ * a hole in it, a copy of the blocks takes its place. */
+static int leave_hole(struct oc_vbuffer *v)
+{
+	struct extent *sorted;
+	int err = MPI_SUCCESS, n;
+
+	if (!is_foreign(v))
+		return MPI_SUCCESS;
+	n = sort_blocks(v, &sorted);
+	if (n < 0)
+		return MPI_ERR_NO_MEM;
+	if (has_hole(v, sorted, n)) {
+		close_gaps(v, sorted, n);
+		err = alloc_packed(v);
+	}
+	free(sorted);
+	return err;
+}
+
 int oc_vbuffer_pack(struct oc_vbuffer *v, MPI_Comm comm)
 {
-	return convert(v, true, comm);
+	int err = leave_hole(v);
+
+	return err ? err : convert(v, true, comm);
 }
 
 int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm)

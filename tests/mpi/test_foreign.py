@@ -54,6 +54,22 @@ def test_foreign(runner: Runner, programs: Programs, kind: str, ranks: int) -> N
         assert by["map"] > by["cma"] + by["staged"]
 
 
+GAPS = [{}, {"ONECOPY_MECH": "cma"}, {"ONECOPY_MECH": "staged"}, *([{"ONECOPY_MECH": "map,kcopy"}] if MODULE else [])]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("env", GAPS, ids=lambda env: env.get("ONECOPY_MECH", "default"))
+def test_gaps(runner: Runner, programs: Programs, env: Mapping[str, str], ranks: int) -> None:
+    """Nothing between the blocks of a v-collective is read or written: some of it is no memory at all."""
+    runner.mpirun(ranks, programs.build("gaps", ["hazards/gaps.c"]), preload=False, env=NO_SINGLE_COPY)
+    by = moved(runner, programs, ranks, env=env, name="gaps")
+    block, calls = 64 << 10, 8 * 3 * ranks
+    # Scatterv, Gatherv: one block to or from every other rank; Allgatherv, Alltoallv: one from every rank to every
+    # other. What is staged is read once more.
+    each = 2 * (ranks - 1) + 2 * ranks * (ranks - 1)
+    assert each * calls * block <= sum(by.values()) <= 2 * each * calls * block
+
+
 @needs_module
 @pytest.mark.parametrize("mech", ["map", "kcopy", "map,kcopy"])
 def test_alone(runner: Runner, programs: Programs, mech: str) -> None:
