@@ -69,6 +69,9 @@ struct oc_comm {
  */
 struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes);
 
+/* How many ranks a communicator has; 0 where the call is the MPI's in any case. */
+int oc_comm_ranks(MPI_Comm comm);
+
 /* What a call counts for whose bytes not every rank knows. */
 #define OC_CREDIT_CALL ((size_t)64 << 10)
 

@@ -140,6 +140,16 @@ static struct oc_comm *lookup(MPI_Comm comm)
 	return oc;
 }
 
+int oc_comm_ranks(MPI_Comm comm)
+{
+	int size, inter;
+
+	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
+	    pmpi()->Comm_test_inter(comm, &inter) || inter || pmpi()->Comm_size(comm, &size))
+		return 0;
+	return size;
+}
+
 struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes)
 {
 	struct oc_comm *oc;

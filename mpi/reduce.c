@@ -97,27 +97,33 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	return err;
 }
 
+/* What a call whose blocks have @count elements together is decided by. */
+static struct oc_comm *get_scatter(struct oc_bind *bind, uint64_t count, MPI_Datatype type,
+				   MPI_Op op, MPI_Comm comm)
+{
+	uint64_t bytes = count * oc_type_bytes(type, 1);
+
+	if (bytes < oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER] || !calc_of(bind, op, type))
+		return NULL;
+	return oc_comm_get(comm, bytes);
+}
+
 OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
 				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
 	uint64_t total = 0;
-	int size = 0, inter = 1;
+	int size = oc_comm_ranks(comm);
 
-	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !type ||
-	    type == oc_abi.type_null || pmpi()->Comm_test_inter(comm, &inter) || inter ||
-	    pmpi()->Comm_size(comm, &size))
+	if (!size || !type || type == oc_abi.type_null)
 		goto pass;
 	for (int r = 0; r < size; r++) {
 		if (counts[r] < 0)
 			goto pass;
 		total += (uint64_t)counts[r];
 	}
-	if (total * oc_type_bytes(type, 1) < oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER] ||
-	    !calc_of(&bind, op, type))
-		goto pass;
-	oc = oc_comm_get(comm, total * oc_type_bytes(type, 1));
+	oc = get_scatter(&bind, total, type, op, comm);
 	if (oc)
 		return serve_scatter(oc, &bind, send, recv, counts, comm);
 pass:
@@ -130,20 +136,20 @@ OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count,
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc = NULL;
+	int size = oc_comm_ranks(comm);
 	int *counts;
-	size_t bytes;
 	int err;
 
-	if (oc_eligible(OC_COLL_REDUCE_SCATTER, count, type, &bytes) && calc_of(&bind, op, type))
-		oc = oc_comm_get(comm, bytes);
+	if (size && count > 0 && type && type != oc_abi.type_null)
+		oc = get_scatter(&bind, (uint64_t)size * (uint64_t)count, type, op, comm);
 	if (!oc) {
 		oc_count_passed(OC_COLL_REDUCE_SCATTER);
 		return pmpi()->Reduce_scatter_block(send, recv, count, type, op, comm);
 	}
-	counts = calloc((size_t)oc->size, sizeof(*counts));
+	counts = calloc((size_t)size, sizeof(*counts));
 	if (!counts)
 		return oc_serve_plan(oc, comm, MPI_ERR_NO_MEM, NULL, &bind);
-	for (int r = 0; r < oc->size; r++)
+	for (int r = 0; r < size; r++)
 		counts[r] = count;
 	err = serve_scatter(oc, &bind, send, recv, counts, comm);
 	free(counts);

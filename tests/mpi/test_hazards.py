@@ -168,6 +168,20 @@ def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
     assert served(path, "gatherv") == [3] * 3
 
 
+# ---- from which size on ---------------------------------------------------------------------------------------------
+
+
+def test_total_decides(runner: Runner, program: MakeProgram) -> None:
+    """Reduce_scatter and Reduce_scatter_block of the same blocks are served alike, by their bytes together."""
+    counts = []
+    for which in ([], ["block"]):
+        path = runner.cwd / f"stats{len(which)}"
+        runner.mpirun(4, program("totals"), *which, env={"ONECOPY_STATS": str(path)})
+        counts.append(served(path, "reduce_scatter"))
+    # All but those that fill the communicator's first 256 KiB, 16 KiB each.
+    assert counts == [[40 - 15] * 4] * 2
+
+
 # ---- 9: what differs between ranks ----------------------------------------------------------------------------------
 
 
