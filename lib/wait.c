@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "futex.h"
 #include "group.h"
 
 #define PROGRESS_POLLS	128  /* polls between calls of progress() */
@@ -26,15 +27,6 @@
 #define PROGRESS_YIELDS 4
 #define SLEEP_NS	200000
 #define ALIVE_SLEEPS	64 /* sleeps between looks at the peer: about 13 ms */
-
-static inline void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield" ::: "memory");
-#endif
-}
 
 /* The half of the word that changes with every store. */
 static uint32_t *futex_of(struct oc_ep_line *line)
@@ -82,7 +74,7 @@ int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line
 	uint32_t turn = group->idle++;
 
 	if (turn < spin) {
-		cpu_relax();
+		oc_cpu_relax();
 		if (group->progress && turn % PROGRESS_POLLS == PROGRESS_POLLS - 1)
 			group->progress();
 		return 0;
