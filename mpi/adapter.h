@@ -131,6 +131,9 @@ struct oc_vbuffer {
 	bool heap;
 };
 
+/* Adds up counts; false if one is negative, which the MPI is to report. */
+bool oc_counts_total(const int *counts, int n, uint64_t *total);
+
 /* True if some block has at least @min bytes: what to ask before oc_vbuffer_open. */
 bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
 

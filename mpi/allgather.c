@@ -98,18 +98,11 @@ OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, 
 			      MPI_Comm comm)
 {
 	struct oc_comm *oc;
-	uint64_t total = 0;
-	int size = 0, inter = 1;
+	uint64_t total;
+	int size = oc_comm_ranks(comm);
 
-	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null || !rtype ||
-	    rtype == oc_abi.type_null || pmpi()->Comm_test_inter(comm, &inter) || inter ||
-	    pmpi()->Comm_size(comm, &size))
+	if (!size || !rtype || rtype == oc_abi.type_null || !oc_counts_total(counts, size, &total))
 		goto pass;
-	for (int r = 0; r < size; r++) {
-		if (counts[r] < 0)
-			goto pass;
-		total += (uint64_t)counts[r];
-	}
 	total *= oc_type_bytes(rtype, 1);
 	/* A mean block as long as a served block of MPI_Allgather. */
 	if (total < oc_adapter.agreed.min[OC_COLL_ALLGATHERV] * (uint64_t)size || !total)

@@ -113,16 +113,11 @@ OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts
 {
 	struct oc_bind bind = {0};
 	struct oc_comm *oc;
-	uint64_t total = 0;
+	uint64_t total;
 	int size = oc_comm_ranks(comm);
 
-	if (!size || !type || type == oc_abi.type_null)
+	if (!size || !type || type == oc_abi.type_null || !oc_counts_total(counts, size, &total))
 		goto pass;
-	for (int r = 0; r < size; r++) {
-		if (counts[r] < 0)
-			goto pass;
-		total += (uint64_t)counts[r];
-	}
 	oc = get_scatter(&bind, total, type, op, comm);
 	if (oc)
 		return serve_scatter(oc, &bind, send, recv, counts, comm);

@@ -125,6 +125,19 @@ static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
 		v->off[i] = v->len[i] ? (uint64_t)((ptrdiff_t)v->displs[i] * extent - low) : 0;
 }
 
+bool oc_counts_total(const int *counts, int n, uint64_t *total)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (counts[i] < 0)
+			return false;
+		sum += (uint64_t)counts[i];
+	}
+	*total = sum;
+	return true;
+}
+
 bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
 {
 	size_t size = oc_type_bytes(type, 1);
