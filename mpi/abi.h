@@ -18,6 +18,7 @@ struct oc_abi {
 	MPI_Datatype type_null;
 	MPI_Op land;
 	MPI_Info info_null;
+	MPI_Errhandler errors_return;
 };
 
 extern struct oc_abi oc_abi;

@@ -105,6 +105,7 @@ int oc_abi_init(void)
 	oc_abi.integer = oc_pmpi_symbol("ompi_mpi_int");
 	oc_abi.land = oc_pmpi_symbol("ompi_mpi_op_land");
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
+	oc_abi.errors_return = oc_pmpi_symbol("ompi_mpi_errors_return");
 	/* The most used first: mpi/named.h. */
 	oc_named_add(oc_abi.byte);
 	oc_named_add(oc_pmpi_symbol("ompi_mpi_char"));
@@ -123,7 +124,7 @@ int oc_abi_init(void)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		ops[i].handle = oc_pmpi_symbol(ops[i].name);
 	return oc_abi.comm_world && oc_abi.comm_self && oc_abi.byte && oc_abi.integer &&
-			       oc_abi.land && oc_abi.info_null
+			       oc_abi.land && oc_abi.info_null && oc_abi.errors_return
 		       ? 0
 		       : -ENOENT;
 }

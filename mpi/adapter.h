@@ -46,7 +46,7 @@ struct oc_adapter {
 	struct oc_node *node;
 	struct oc_agreed agreed;
 	int keyval;
-	MPI_Comm probe;	    /* private: where progress is driven */
+	MPI_Comm self;	    /* private: where progress is driven and data converted */
 	int *node_of_world; /* world rank -> node rank or -1 */
 	int world_size;
 	MPI_Group world_group;
@@ -75,8 +75,11 @@ int oc_comm_ranks(MPI_Comm comm);
 /* What a call counts for whose bytes not every rank knows. */
 #define OC_CREDIT_CALL ((size_t)64 << 10)
 
-/* Reports a failed operation as the MPI reports its own. */
+/* Reports a failed operation, -errno, as the MPI reports its own: through the
+ * communicator's error handler. The error code for the caller to return. */
 int oc_comm_fail(MPI_Comm comm, int err);
+/* The same for an error code of this process's buffers. */
+int oc_comm_raise(MPI_Comm comm, int code);
 
 int oc_comm_setup(void); /* 0 or -errno; collective over the node */
 void oc_comm_teardown(void);
@@ -95,14 +98,13 @@ struct oc_buffer {
 	bool heap; /* the copy is in the shared heap, else malloc */
 };
 
-/* 0 or an MPI error code. */
-int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
-		   MPI_Comm comm);
-int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
-		   MPI_Comm comm); /* to send from a copy in any case */
-int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
-		   MPI_Comm comm);
-/* Unpacks what was received if @unpack, and frees the copy. */
+/* 0 or an MPI error code that nobody has been told of. */
+int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
+/* to send from a copy in any case */
+int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
+int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
+/* Unpacks what was received if @unpack, and frees the copy. 0, or an error that
+ * has been through the error handler. */
 int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm);
 
 /* True if elements of @type follow each other without gaps, in order. */
@@ -141,14 +143,16 @@ bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int 
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip);
 /* Makes it what peers may read: at, bytes and off[] may be others than before. */
-int oc_vbuffer_pack(struct oc_vbuffer *v, MPI_Comm comm);
+int oc_vbuffer_pack(struct oc_vbuffer *v);
 /* True if a page between the blocks, outside the shared heap, may not be there. */
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v);
+/* 0, or an error that has been through the error handler. */
 int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm);
 void oc_vbuffer_close(struct oc_vbuffer *v);
 
-/* Packs (or unpacks) elements between a user's layout and plain bytes. */
-int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack, MPI_Comm comm);
+/* Packs (or unpacks) elements between a user's layout and plain bytes. 0 or an MPI
+ * error code that nobody has been told of. */
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack);
 
 /* ---- running and counting (serve.c) -------------------------------------- */
 

@@ -11,12 +11,12 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	int err, closed;
 
 	shape.in_place = send == MPI_IN_PLACE;
-	err = oc_buffer_recv(&in, recv, (size_t)rcount * (size_t)oc->size, rtype, comm);
+	err = oc_buffer_recv(&in, recv, (size_t)rcount * (size_t)oc->size, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	shape.stream = oc_streams(bytes * (size_t)oc->size);
 	if (!err && !shape.in_place) {
-		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
+		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
 	} else if (!err) {
 		char *own = in.at + (size_t)oc->rank * bytes;
@@ -26,7 +26,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 			err = pmpi()->Type_get_extent(rtype, &lb, &extent);
 		if (!err && in.packed)
 			err = oc_convert((char *)recv + (ptrdiff_t)oc->rank * rcount * extent, own,
-					 (size_t)rcount, rtype, true, comm);
+					 (size_t)rcount, rtype, true);
 	}
 	bind.send_bytes = bytes;
 	err = oc_serve(oc, comm, err, &shape, &bind);
@@ -73,7 +73,7 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	if (!shape.in_place) {
-		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
+		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
 	} else {
 		bind.send = in.at + in.off[oc->rank];
@@ -81,7 +81,7 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 		if (!err && in.packed)
 			err = oc_convert((char *)recv + (ptrdiff_t)displs[oc->rank] * extent,
 					 in.at + in.off[oc->rank], (size_t)counts[oc->rank], rtype,
-					 true, comm);
+					 true);
 	}
 	bind.send_bytes = in.len[oc->rank];
 	err = oc_serve_plan(oc, comm, err, oc_coll_allgatherv(&shape, &blocks), &bind);

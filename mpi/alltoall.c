@@ -14,12 +14,12 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	shape.stream = oc_streams(bytes * n);
 	/* In place, every block is read by one rank while another's is written
 	 * over it: send from a copy. */
-	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype, comm)
-		       : oc_buffer_send(&out, send, (size_t)scount * n, stype, comm);
+	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype)
+		       : oc_buffer_send(&out, send, (size_t)scount * n, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	if (!err)
-		err = oc_buffer_recv(&in, recv, (size_t)rcount * n, rtype, comm);
+		err = oc_buffer_recv(&in, recv, (size_t)rcount * n, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	err = oc_serve(oc, comm, err, &shape, &bind);
@@ -66,7 +66,7 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	if (!err)
 		err = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
 	if (!err)
-		err = oc_vbuffer_pack(&out, comm);
+		err = oc_vbuffer_pack(&out);
 	outs = (struct oc_blocks){.len = out.len, .off = out.off};
 	ins = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.send = out.at;

@@ -11,8 +11,8 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 	int err, closed;
 
 	shape.stream = oc_streams(bytes);
-	err = sends ? oc_buffer_send(&data, user, (size_t)count, type, comm)
-		    : oc_buffer_recv(&data, user, (size_t)count, type, comm);
+	err = sends ? oc_buffer_send(&data, user, (size_t)count, type)
+		    : oc_buffer_recv(&data, user, (size_t)count, type);
 	if (!err && sends) {
 		bind.send = data.at;
 		bind.send_bytes = bytes;

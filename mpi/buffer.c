@@ -73,7 +73,59 @@ static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_D
 	return buffer->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack, MPI_Comm comm)
+/* A type of @bytes plain bytes, which may be more than an int counts. */
+static int plain_type(size_t bytes, MPI_Datatype *type)
+{
+	size_t rest = bytes % PACK_STEP;
+	int counts[2] = {(int)(bytes / PACK_STEP), (int)rest}, err;
+	MPI_Aint places[2] = {0, (MPI_Aint)(bytes - rest)};
+	MPI_Datatype parts[2] = {oc_abi.byte, oc_abi.byte};
+
+	err = pmpi()->Type_contiguous((int)PACK_STEP, oc_abi.byte, &parts[0]);
+	if (err)
+		return err;
+	err = pmpi()->Type_create_struct(2, counts, places, parts, type);
+	pmpi()->Type_free(&parts[0]);
+	if (err)
+		return err;
+	err = pmpi()->Type_commit(type);
+	if (err)
+		pmpi()->Type_free(type);
+	return err;
+}
+
+/* One element of more bytes than MPI_Pack can say: as a message to this process. */
+static int convert_huge(char *user, char *packed, MPI_Datatype type, bool pack)
+{
+	static unsigned int calls;
+	/* A tag for each thread that may be here. 0 is never sent, 32767 always allowed. */
+	int tag = 1 + (int)(__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % 32767);
+	MPI_Datatype plain;
+	int err = plain_type(oc_type_bytes(type, 1), &plain);
+
+	if (err)
+		return err;
+	if (pack)
+		err = pmpi()->Sendrecv(user, 1, type, 0, tag, packed, 1, plain, 0, tag,
+				       oc_adapter.self, MPI_STATUS_IGNORE);
+	else
+		err = pmpi()->Sendrecv(packed, 1, plain, 0, tag, user, 1, type, 0, tag,
+				       oc_adapter.self, MPI_STATUS_IGNORE);
+	pmpi()->Type_free(&plain);
+	return err;
+}
+
+/* Elements of no more than INT_MAX bytes together. */
+static int convert_some(char *user, char *packed, int count, int bytes, MPI_Datatype type,
+			bool pack)
+{
+	int at = 0;
+
+	return pack ? pmpi()->Pack(user, count, type, packed, bytes, &at, oc_adapter.self)
+		    : pmpi()->Unpack(packed, bytes, &at, user, count, type, oc_adapter.self);
+}
+
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack)
 {
 	size_t size = oc_type_bytes(type, 1);
 	size_t step = size < PACK_STEP ? PACK_STEP / size : 1;
@@ -85,44 +137,35 @@ int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool p
 			      oc_streams(count * size));
 		return MPI_SUCCESS;
 	}
-	/* MPI_Pack cannot say more than INT_MAX bytes. */
-	if (size > INT_MAX)
-		return MPI_ERR_TYPE;
 	err = pmpi()->Type_get_extent(type, &lb, &extent);
 	for (size_t i = 0; i < count && !err; i += step) {
 		size_t n = count - i < step ? count - i : step;
 		char *from = (char *)user + (ptrdiff_t)i * extent;
-		int bytes = (int)(n * size), at = 0;
 
-		if (pack)
-			err = pmpi()->Pack(from, (int)n, type, packed + i * size, bytes, &at, comm);
-		else
-			err = pmpi()->Unpack(packed + i * size, bytes, &at, from, (int)n, type,
-					     comm);
+		err = size > INT_MAX ? convert_huge(from, packed + i * size, type, pack)
+				     : convert_some(from, packed + i * size, (int)n,
+						    (int)(n * size), type, pack);
 	}
 	return err;
 }
 
-int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
-		   MPI_Comm comm)
+int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type)
 {
 	int err = buffer_open(buffer, (void *)(uintptr_t)user, count, type, false);
 
 	if (!err && buffer->packed)
-		err = oc_convert(buffer->user, buffer->at, count, type, true, comm);
+		err = oc_convert(buffer->user, buffer->at, count, type, true);
 	return err;
 }
 
-int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type,
-		   MPI_Comm comm)
+int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type)
 {
 	int err = buffer_open(buffer, (void *)(uintptr_t)user, count, type, true);
 
-	return err ? err : oc_convert(buffer->user, buffer->at, count, type, true, comm);
+	return err ? err : oc_convert(buffer->user, buffer->at, count, type, true);
 }
 
-int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
-		   MPI_Comm comm)
+int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type)
 {
 	return buffer_open(buffer, user, count, type, false);
 }
@@ -134,11 +177,10 @@ int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm)
 	if (!buffer->packed)
 		return MPI_SUCCESS;
 	if (unpack)
-		err = oc_convert(buffer->user, buffer->at, buffer->count, buffer->type, false,
-				 comm);
+		err = oc_convert(buffer->user, buffer->at, buffer->count, buffer->type, false);
 	if (buffer->heap)
 		oc_heap_free(buffer->at);
 	else
 		free(buffer->at);
-	return err;
+	return err ? oc_comm_raise(comm, err) : MPI_SUCCESS;
 }

@@ -20,9 +20,9 @@ static void drive_progress(void)
 {
 	int flag;
 
-	/* Nothing is ever sent on this communicator: the look alone makes the
-	 * MPI move what is in flight. */
-	pmpi()->Iprobe(0, 0, oc_adapter.probe, &flag, MPI_STATUS_IGNORE);
+	/* Nothing is ever sent with this tag: the look alone makes the MPI move
+	 * what is in flight. */
+	pmpi()->Iprobe(0, 0, oc_adapter.self, &flag, MPI_STATUS_IGNORE);
 }
 
 /* A duplicate gets a group of its own. */
@@ -48,11 +48,17 @@ int oc_comm_setup(void)
 {
 	if (pmpi()->Comm_create_keyval(comm_copied, comm_deleted, &oc_adapter.keyval, NULL))
 		return -EIO;
-	if (pmpi()->Comm_dup(oc_abi.comm_self, &oc_adapter.probe)) {
-		pmpi()->Comm_free_keyval(&oc_adapter.keyval);
-		return -EIO;
-	}
+	if (pmpi()->Comm_dup(oc_abi.comm_self, &oc_adapter.self))
+		goto out_keyval;
+	/* What fails here is a call on another communicator, and reported there. */
+	if (pmpi()->Comm_set_errhandler(oc_adapter.self, oc_abi.errors_return))
+		goto out_self;
 	return 0;
+out_self:
+	pmpi()->Comm_free(&oc_adapter.self);
+out_keyval:
+	pmpi()->Comm_free_keyval(&oc_adapter.keyval);
+	return -EIO;
 }
 
 void oc_comm_teardown(void)
@@ -63,7 +69,7 @@ void oc_comm_teardown(void)
 	/* MPI_COMM_WORLD is never freed. */
 	if (!pmpi()->Comm_get_attr(oc_abi.comm_world, oc_adapter.keyval, &oc, &found) && found)
 		pmpi()->Comm_delete_attr(oc_abi.comm_world, oc_adapter.keyval);
-	pmpi()->Comm_free(&oc_adapter.probe);
+	pmpi()->Comm_free(&oc_adapter.self);
 	pmpi()->Comm_free_keyval(&oc_adapter.keyval);
 }
 
@@ -167,6 +173,13 @@ struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes)
 	return oc->group ? oc : NULL;
 }
 
+static int report(MPI_Comm comm, const char *what, int code)
+{
+	fprintf(stderr, "onecopy: %s, in a collective call\n", what);
+	pmpi()->Comm_call_errhandler(comm, code);
+	return code;
+}
+
 int oc_comm_fail(MPI_Comm comm, int err)
 {
 	const char *what = err == -EPIPE      ? "a rank of the communicator died"
@@ -177,7 +190,13 @@ int oc_comm_fail(MPI_Comm comm, int err)
 		   : err == -ENOMEM ? MPI_ERR_NO_MEM
 				    : MPI_ERR_OTHER;
 
-	fprintf(stderr, "onecopy: %s, in a collective call\n", what);
-	pmpi()->Comm_call_errhandler(comm, code);
-	return code;
+	return report(comm, what, code);
+}
+
+int oc_comm_raise(MPI_Comm comm, int code)
+{
+	const char *what = code == MPI_ERR_NO_MEM ? "out of memory"
+						  : "the MPI cannot convert the data of a buffer";
+
+	return report(comm, what, code);
 }

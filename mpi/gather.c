@@ -15,7 +15,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	if (gathers) {
 		size_t n = (size_t)rcount * (size_t)oc->size;
 
-		err = oc_buffer_recv(&in, recv, n, rtype, comm);
+		err = oc_buffer_recv(&in, recv, n, rtype);
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
 		/* A packed copy must hold the block that is in place too. */
@@ -27,11 +27,11 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 				err = oc_convert((char *)recv +
 							 (ptrdiff_t)oc->rank * rcount * extent,
 						 in.at + (size_t)oc->rank * bytes, (size_t)rcount,
-						 rtype, true, comm);
+						 rtype, true);
 		}
 	}
 	if (!err && !shape.in_place) {
-		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
+		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
 	}
@@ -89,7 +89,7 @@ static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Data
 		goto out;
 	}
 	if (in.len[oc->rank])
-		err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
+		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
@@ -123,7 +123,7 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 
 	shape.stream = oc_streams(bytes);
 	len[oc->rank] = bytes;
-	err = oc_buffer_send(&out, send, (size_t)scount, stype, comm);
+	err = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	err = oc_serve_plan(oc, comm, err, oc_coll_gatherv(&shape, &blocks), &bind);

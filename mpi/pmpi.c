@@ -45,6 +45,9 @@ static const struct {
 	{"PMPI_Type_get_extent", offsetof(struct oc_pmpi, Type_get_extent)},
 	{"PMPI_Type_get_envelope", offsetof(struct oc_pmpi, Type_get_envelope)},
 	{"PMPI_Type_get_contents", offsetof(struct oc_pmpi, Type_get_contents)},
+	{"PMPI_Type_contiguous", offsetof(struct oc_pmpi, Type_contiguous)},
+	{"PMPI_Type_create_struct", offsetof(struct oc_pmpi, Type_create_struct)},
+	{"PMPI_Type_commit", offsetof(struct oc_pmpi, Type_commit)},
 	{"PMPI_Type_free", offsetof(struct oc_pmpi, Type_free)},
 	{"PMPI_Pack", offsetof(struct oc_pmpi, Pack)},
 	{"PMPI_Unpack", offsetof(struct oc_pmpi, Unpack)},
@@ -62,9 +65,11 @@ static const struct {
 	{"PMPI_Comm_get_attr", offsetof(struct oc_pmpi, Comm_get_attr)},
 	{"PMPI_Comm_delete_attr", offsetof(struct oc_pmpi, Comm_delete_attr)},
 	{"PMPI_Comm_call_errhandler", offsetof(struct oc_pmpi, Comm_call_errhandler)},
+	{"PMPI_Comm_set_errhandler", offsetof(struct oc_pmpi, Comm_set_errhandler)},
 	{"PMPI_Group_translate_ranks", offsetof(struct oc_pmpi, Group_translate_ranks)},
 	{"PMPI_Group_incl", offsetof(struct oc_pmpi, Group_incl)},
 	{"PMPI_Group_free", offsetof(struct oc_pmpi, Group_free)},
+	{"PMPI_Sendrecv", offsetof(struct oc_pmpi, Sendrecv)},
 	{"PMPI_Iprobe", offsetof(struct oc_pmpi, Iprobe)},
 };
 

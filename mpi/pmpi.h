@@ -43,6 +43,10 @@ struct oc_pmpi {
 	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
 	int (*Type_get_envelope)(MPI_Datatype, int *, int *, int *, int *);
 	int (*Type_get_contents)(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
+	int (*Type_contiguous)(int, MPI_Datatype, MPI_Datatype *);
+	int (*Type_create_struct)(int, const int *, const MPI_Aint *, const MPI_Datatype *,
+				  MPI_Datatype *);
+	int (*Type_commit)(MPI_Datatype *);
 	int (*Type_free)(MPI_Datatype *);
 	int (*Pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
 	int (*Unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
@@ -61,9 +65,12 @@ struct oc_pmpi {
 	int (*Comm_get_attr)(MPI_Comm, int, void *, int *);
 	int (*Comm_delete_attr)(MPI_Comm, int);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
+	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
 	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
 	int (*Group_incl)(MPI_Group, int, const int *, MPI_Group *);
 	int (*Group_free)(MPI_Group *);
+	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int,
+			int, MPI_Comm, MPI_Status *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
 };
 

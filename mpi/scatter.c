@@ -12,12 +12,12 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	shape.stream = oc_streams(bytes);
 	shape.in_place = recv == MPI_IN_PLACE;
 	if (oc->rank == root) {
-		err = oc_buffer_send(&out, send, (size_t)scount * (size_t)oc->size, stype, comm);
+		err = oc_buffer_send(&out, send, (size_t)scount * (size_t)oc->size, stype);
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
 	}
 	if (!err && !shape.in_place) {
-		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
+		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
 	}
@@ -73,9 +73,9 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 		err = oc_serve_plan(oc, comm, err, NULL, &bind);
 		goto out;
 	}
-	err = oc_vbuffer_pack(&out, comm);
+	err = oc_vbuffer_pack(&out);
 	if (!err && out.len[oc->rank])
-		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
+		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	blocks = (struct oc_blocks){.len = out.len, .off = out.off};
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
@@ -107,7 +107,7 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 
 	shape.stream = oc_streams(bytes);
 	len[oc->rank] = bytes;
-	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype, comm);
+	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	err = oc_serve_plan(oc, comm, err, oc_coll_scatterv(&shape, &blocks), &bind);

@@ -112,7 +112,7 @@ static int run(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_
 
 	if (prepared || !plan || plan->failed) {
 		oc_exec_decline(oc->group);
-		return oc_comm_fail(comm, -ENOMEM);
+		return oc_comm_raise(comm, prepared ? prepared : MPI_ERR_NO_MEM);
 	}
 	counter = &oc_counters[plan->shape.coll];
 	bind->call = reads_by_call(&plan->shape);

@@ -180,7 +180,7 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 	return MPI_SUCCESS;
 }
 
-static int convert(struct oc_vbuffer *v, bool pack, MPI_Comm comm)
+static int convert(struct oc_vbuffer *v, bool pack)
 {
 	MPI_Aint lb, extent;
 	int err = MPI_SUCCESS;
@@ -191,8 +191,7 @@ static int convert(struct oc_vbuffer *v, bool pack, MPI_Comm comm)
 	for (int i = 0; i < v->n && !err; i++)
 		if (v->len[i])
 			err = oc_convert((char *)v->user + (ptrdiff_t)v->displs[i] * extent,
-					 v->at + v->off[i], (size_t)v->counts[i], v->type, pack,
-					 comm);
+					 v->at + v->off[i], (size_t)v->counts[i], v->type, pack);
 	return err;
 }
 
@@ -238,16 +237,18 @@ static int leave_hole(struct oc_vbuffer *v)
 	return err;
 }
 
-int oc_vbuffer_pack(struct oc_vbuffer *v, MPI_Comm comm)
+int oc_vbuffer_pack(struct oc_vbuffer *v)
 {
 	int err = leave_hole(v);
 
-	return err ? err : convert(v, true, comm);
+	return err ? err : convert(v, true);
 }
 
 int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm)
 {
-	return convert(v, false, comm);
+	int err = convert(v, false);
+
+	return err ? oc_comm_raise(comm, err) : MPI_SUCCESS;
 }
 
 void oc_vbuffer_close(struct oc_vbuffer *v)
