@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from mpi.programs import Programs
-from mpi.script import Script, scripts
+from mpi.script import SIZES, Script, scripts
+from mpi.stats import moved, stats
 from runner import Runner
 
 EXAMPLES = int(os.environ.get("ONECOPY_TEST_EXAMPLES", "6"))
@@ -37,27 +38,71 @@ if Path("/dev/onecopy").exists():
 # sender's progress, which is what a rank inside one of our collectives must not withhold.
 MPI_ENV = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
+# Of the driver's communicators, those that have all ranks.
+WHOLE = (0, 1, 3)
+# Lines that use communicators of all ranks for four such calls each, besides others: how many of these.
+USES: Mapping[str, Callable[..., int]] = {
+    "leak": lambda: 4,
+    "churn": lambda n: 4 * ((n + 2) // 3),
+    "threads": lambda threads, turns: 4 * threads * turns,
+}
+EQUAL_BLOCKS = ("bcast", "scatter", "gather", "allgather", "alltoall")
+
+
+def served_at_least(script: Script, env: Mapping[str, str]) -> int:
+    """Calls that every rank must have been served: those on all ranks whose blocks are equal. There may be more."""
+    chosen = env.get("ONECOPY_MIN")
+    shortest = int(chosen) if chosen else 8 << 10
+    wanted = 0 if chosen else 256 << 10  # bytes that a communicator must have been asked for
+    asked = dict.fromkeys(WHOLE, 0)
+    calls = 0
+    for line in script.lines:
+        fields = line.split()
+        if fields[0] in USES and not wanted:
+            calls += USES[fields[0]](*map(int, fields[1:]))
+        if fields[0] != "call" or fields[1] not in EQUAL_BLOCKS or int(fields[2]) not in WHOLE:
+            continue
+        comm, block = int(fields[2]), int(fields[4]) * SIZES[fields[5]]
+        if block >= shortest:
+            asked[comm] += block
+            calls += asked[comm] >= wanted
+    return calls
+
 
 def digests(
-    runner: Runner, programs: Programs, script: Script, name: str, env: Mapping[str, str] | None
+    runner: Runner,
+    programs: Programs,
+    script: Script,
+    name: str,
+    env: Mapping[str, str] | None,
+    least: int = 0,
 ) -> list[list[str]]:
-    """What each rank received, a line a call; without onecopy if env is None."""
+    """What each rank received, a line a call; without onecopy if env is None. With it, at least so many calls are
+    served on each rank, and as many as the script says."""
     source = runner.cwd / "script"
     ordered = ["ordered"] if env and "ONECOPY_MIN" in env else []
     # Calls of several threads that are left to the MPI hang in its own message layer now and then.
     lines = [line if ordered or not line.startswith("threads") else "wait" for line in script.lines]
     source.write_text("\n".join(lines) + "\n")
     out = runner.cwd / name.replace(" ", "-")
+    report = Path(f"{out}.stats")
+    report.unlink(missing_ok=True)  # of the example before
     runner.mpirun(
         script.ranks,
         programs.driver(),
         source,
         out,
         *ordered,
-        env={**MPI_ENV, **(env or {})},
+        env={**MPI_ENV, "ONECOPY_STATS": str(report), **(env or {})},
         preload=env is not None,
         timeout=240,  # the driver works out every element of every rank, on a machine that may be busy
     )
+    if env is not None:
+        least = max(least, served_at_least(script, env))
+        calls = [sum(call["served"] for call in line["calls"].values()) for line in stats(report)]
+        assert len(calls) == script.ranks, name
+        assert min(calls) >= least, f"{name}: {calls} calls were served, not {least}\n{script.text()}"
+        assert not least or sum(moved(report).values()) > 0, name
     return [Path(f"{out}.{rank}").read_text().splitlines() for rank in range(script.ranks)]
 
 
@@ -102,4 +147,4 @@ MIXED = Script(
 @pytest.mark.parametrize("script", [CHURN, THREADS, MIXED], ids=["communicators", "threads", "mixed types"])
 def test_many(runner: Runner, programs: Programs, script: Script) -> None:
     """Communicators created and freed by the hundred, one a thread; types that differ. The driver checks the bytes."""
-    digests(runner, programs, script, "many", {"ONECOPY_MIN": "1"})
+    digests(runner, programs, script, "many", {"ONECOPY_MIN": "1"}, least=1)

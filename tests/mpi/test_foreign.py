@@ -4,13 +4,13 @@ mapped or copied by it; tests/kmod runs this file in a guest that has it. Withou
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from mpi.programs import Programs
+from mpi.stats import moved, stats
 from runner import Runner
 
 MODULE = Path("/dev/onecopy").exists()
@@ -22,7 +22,7 @@ NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 KINDS = ["stack", "static", "mapped", "shared"]
 
 
-def moved(
+def run(
     runner: Runner,
     programs: Programs,
     ranks: int,
@@ -40,15 +40,14 @@ def moved(
         env={"ONECOPY_STATS": str(path), "ONECOPY_MIN": "1", **NO_SINGLE_COPY, **(env or {})},
         timeout=120,
     )
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(lines) == ranks
-    return {name: sum(line["mech"][name]["bytes"] for line in lines) for name in lines[0]["mech"]}
+    assert len(stats(path)) == ranks
+    return moved(path)
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_foreign(runner: Runner, programs: Programs, kind: str, ranks: int) -> None:
-    by = moved(runner, programs, ranks, kind)
+    by = run(runner, programs, ranks, kind)
     assert (by["map"] > 0) == MODULE
     if MODULE:
         assert by["map"] > by["cma"] + by["staged"]
@@ -62,7 +61,7 @@ GAPS = [{}, {"ONECOPY_MECH": "cma"}, {"ONECOPY_MECH": "staged"}, *([{"ONECOPY_ME
 def test_gaps(runner: Runner, programs: Programs, env: Mapping[str, str], ranks: int) -> None:
     """Nothing between the blocks of a v-collective is read or written: some of it is no memory at all."""
     runner.mpirun(ranks, programs.build("gaps", ["hazards/gaps.c"]), preload=False, env=NO_SINGLE_COPY)
-    by = moved(runner, programs, ranks, env=env, name="gaps")
+    by = run(runner, programs, ranks, env=env, name="gaps")
     block, calls = 64 << 10, 8 * 3 * ranks
     # Scatterv, Gatherv: one block to or from every other rank; Allgatherv, Alltoallv: one from every rank to every
     # other. What is staged is read once more.
@@ -74,7 +73,7 @@ def test_gaps(runner: Runner, programs: Programs, env: Mapping[str, str], ranks:
 @pytest.mark.parametrize("mech", ["map", "kcopy", "map,kcopy"])
 def test_alone(runner: Runner, programs: Programs, mech: str) -> None:
     """Every buffer is foreign then; staging is under all of them."""
-    by = moved(runner, programs, 2, "static", env={"ONECOPY_MECH": mech})
+    by = run(runner, programs, 2, "static", env={"ONECOPY_MECH": mech})
     assert by["cma"] == 0
     for name in ("map", "kcopy"):
         assert (by[name] > 0) == (name in mech)
@@ -83,7 +82,7 @@ def test_alone(runner: Runner, programs: Programs, mech: str) -> None:
 @needs_module
 def test_no_room_to_map(runner: Runner, programs: Programs) -> None:
     """A rank that cannot map what its peers offer copies instead."""
-    by = moved(runner, programs, 2, "static", "nomap")
+    by = run(runner, programs, 2, "static", "nomap")
     assert by["kcopy"] > 0
     assert by["map"] > 0
 
@@ -94,12 +93,12 @@ MIXES = [{}, {"ONECOPY_MECH": "map"}, {"ONECOPY_MECH": "map,kcopy"}]
 @pytest.mark.parametrize("env", MIXES if MODULE else MIXES[:1], ids=lambda env: env.get("ONECOPY_MECH", "default"))
 def test_stale_during_calls(runner: Runner, programs: Programs, env: Mapping[str, str]) -> None:
     """Regions that the kernel calls stale while peers copy: the bytes arrive all the same."""
-    moved(runner, programs, 3, "shared", "restless", env=env)
+    run(runner, programs, 3, "shared", "restless", env=env)
 
 
 def test_once(runner: Runner, programs: Programs) -> None:
     """Memory that is used once is copied, by whatever can, and never mapped."""
-    by = moved(runner, programs, 3, "once", name="oneshot")
+    by = run(runner, programs, 3, "once", name="oneshot")
     assert by["map"] == 0
     assert (by["kcopy"] > 0) == MODULE
     assert not MODULE or by["cma"] + by["staged"] == 0
@@ -108,7 +107,7 @@ def test_once(runner: Runner, programs: Programs) -> None:
 @needs_module
 def test_again(runner: Runner, programs: Programs) -> None:
     """Memory that is used again is mapped from the second call with it on: all but one of twelve turns of two."""
-    by = moved(runner, programs, 3, "again", name="oneshot")
+    by = run(runner, programs, 3, "again", name="oneshot")
     assert by["kcopy"] > 0
     assert by["map"] > 10 * (by["kcopy"] + by["staged"] + by["cma"])
 
@@ -128,5 +127,5 @@ def test_memlock(runner: Runner, programs: Programs, limit: int) -> None:
         env={"ONECOPY_STATS": str(path), **NO_SINGLE_COPY},
         timeout=120,
     )
-    for line in path.read_text().splitlines():
-        assert limit or json.loads(line)["mech"]["map"]["bytes"] == 0
+    for line in stats(path):
+        assert limit or line["mech"]["map"]["bytes"] == 0

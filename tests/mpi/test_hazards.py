@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -12,11 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from job import Job, JobError, shm_files
 from mpi.programs import HERE, Programs
+from mpi.stats import moved, served, stats
 from runner import PRELOAD, Runner
 
 KILLS = int(os.environ.get("ONECOPY_TEST_KILLS") or os.environ.get("ONECOPY_TEST_EXAMPLES") or "25")
@@ -29,7 +28,16 @@ MODES: Mapping[str, Mapping[str, str]] = {
 }
 if Path("/dev/onecopy").exists():
     MODES = {**MODES, "module": {"ONECOPY_MECH": "map,kcopy", "ONECOPY_MIN": "1"}}
-modes = pytest.mark.parametrize("env", MODES.values(), ids=MODES.keys())
+modes = pytest.mark.parametrize("mode", MODES)
+
+# What moves bytes in each. The module is preferred to staging where it is loaded.
+MOVED_BY: Mapping[str, tuple[str, ...]] = {
+    "default": ("heap",),
+    "heap-off": ("staged", "map", "kcopy"),
+    "cma": ("cma",),
+    "staged": ("staged",),
+    "module": ("map", "kcopy"),
+}
 
 # Without it Open MPI's messages move although their sender does nothing, and the buffers of some tests hang it.
 NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
@@ -47,30 +55,33 @@ def program(programs: Programs) -> MakeProgram:
     return make
 
 
-def stats(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def served(path: Path, collective: str) -> list[int]:
-    """How many calls of a collective each rank was served, in order of ranks."""
-    lines = sorted(stats(path), key=lambda line: line["rank"])
-    return [line["calls"].get(collective, {}).get("served", 0) for line in lines]
+def run_mode(runner: Runner, ranks: int, binary: Path, mode: str, env: Mapping[str, str] | None = None) -> None:
+    """Runs it in a mode; whatever it calls is served, by what the mode is about."""
+    path = runner.cwd / "stats"
+    runner.mpirun(ranks, binary, env={**MODES[mode], "ONECOPY_STATS": str(path), **(env or {})})
+    lines = stats(path)
+    assert len(lines) == ranks
+    for line in lines:
+        assert line["calls"], "nothing was called"
+        assert all(call["served"] > 0 for call in line["calls"].values()), line
+    by = moved(path)
+    assert sum(by[name] for name in MOVED_BY[mode]) > 0, by
 
 
 # ---- 1: progress ----------------------------------------------------------------------------------------------------
 
 
 @modes
-def test_progress(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
-    runner.mpirun(4, program("progress"), env={**env, **NO_SINGLE_COPY})
+def test_progress(runner: Runner, program: MakeProgram, mode: str) -> None:
+    run_mode(runner, 4, program("progress"), mode, NO_SINGLE_COPY)
 
 
 # ---- 2: fork --------------------------------------------------------------------------------------------------------
 
 
 @modes
-def test_fork(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
-    runner.mpirun(3, program("forks"), env=env)
+def test_fork(runner: Runner, program: MakeProgram, mode: str) -> None:
+    run_mode(runner, 3, program("forks"), mode)
 
 
 # ---- 3: more ranks than cores ---------------------------------------------------------------------------------------
@@ -79,21 +90,25 @@ def test_fork(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> N
 @pytest.mark.parametrize("least", ["", "1"], ids=["default", "all-served"])
 def test_oversubscribed(runner: Runner, program: MakeProgram, least: str) -> None:
     """Spinning through whole time slices would take hours: the limit is generous but not that generous."""
-    env = {"ONECOPY_MIN": least} if least else {}
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_STATS": str(path), **({"ONECOPY_MIN": least} if least else {})}
     runner.mpirun(8, program("many"), env=env, timeout=120)
+    calls = served(path, "bcast")
+    assert len(calls) == 8
+    assert all(n == 1500 if least else 0 < n < 1500 for n in calls)
 
 
 # ---- 4 and 5: memory that is used again -----------------------------------------------------------------------------
 
 
 @modes
-def test_stale_memory(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
-    runner.mpirun(3, program("stale"), env=env)
+def test_stale_memory(runner: Runner, program: MakeProgram, mode: str) -> None:
+    run_mode(runner, 3, program("stale"), mode)
 
 
 @modes
-def test_overwritten_at_once(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
-    runner.mpirun(4, program("overwrite"), env=env)
+def test_overwritten_at_once(runner: Runner, program: MakeProgram, mode: str) -> None:
+    run_mode(runner, 4, program("overwrite"), mode)
 
 
 # ---- 6: refused copies ----------------------------------------------------------------------------------------------
@@ -236,7 +251,11 @@ def test_unequal_preload(runner: Runner, program: MakeProgram, with_us: str) -> 
 def test_off(runner: Runner, program: MakeProgram) -> None:
     path = runner.cwd / "stats"
     runner.mpirun(2, program("overwrite"), env={"ONECOPY": "off", "ONECOPY_STATS": str(path)})
-    assert not any(sum(call["served"] for call in line["calls"].values()) for line in stats(path))
+    lines = stats(path)
+    assert [line["idle"] for line in lines] == ["ONECOPY=off"] * 2
+    for line in lines:
+        assert line["calls"]["bcast"]["passed"] == 60
+        assert not any(call["served"] for call in line["calls"].values())
 
 
 @pytest.mark.parametrize(
