@@ -103,8 +103,8 @@ static void repeat(struct job *job, struct oc_group *group, const struct oc_plan
 		memset(recv, 0xee, bytes);
 		CHECK_EQ(oc_exec_inline(group, plan, &bind), 0);
 		for (uint64_t i = 0; i < bytes; i++)
-			CHECK_EQ(recv[i], from == job->rank ? 0xee
-							    : share_pattern(turn * 8 + from, i));
+			CHECK_EQ(recv[i],
+				 from == job->rank ? 0xee : share_pattern(turn * 8 + from, i));
 	}
 	if (heap)
 		oc_free(send);
