@@ -78,10 +78,7 @@ int oc_node_declare(struct oc_node *node)
 
 bool oc_node_owns_fd(const struct oc_node *node)
 {
-	struct stat st;
-
-	return !fstat(node->ctl_fd, &st) && st.st_ino == node->ctl_ino &&
-	       (uint64_t)st.st_size == node->ctl->bytes;
+	return oc_file_is(&node->ctl_file, node->ctl_fd);
 }
 
 static bool process_alive(const struct oc_ctl_rank *self, const struct oc_ctl_rank *peer)

@@ -52,15 +52,14 @@ static int make_memfd(uint64_t bytes)
 
 static int map_segment(struct oc_node *node, uint64_t bytes)
 {
-	struct stat st;
+	int err = oc_file_identify(&node->ctl_file, node->ctl_fd);
 	void *at;
 
-	if (fstat(node->ctl_fd, &st))
-		return -errno;
+	if (err)
+		return err;
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, node->ctl_fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	node->ctl_ino = st.st_ino;
 	/* A forked child is not a rank, and a core file not the place. */
 	madvise(at, bytes, MADV_DONTFORK);
 	madvise(at, bytes, MADV_DONTDUMP);
@@ -143,10 +142,7 @@ void oc_ctl_close(struct oc_node *node)
 {
 	if (!node->ctl)
 		return;
-	/* Closing what the program has put there instead would be worse than
-	 * a descriptor lost. */
-	if (oc_node_owns_fd(node))
-		close(node->ctl_fd);
+	oc_file_close(&node->ctl_file, node->ctl_fd);
 	munmap(node->ctl, node->ctl->bytes);
 	node->ctl = NULL;
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "env.h"
+#include "file.h"
 #include "../include/uapi/onecopy.h"
 
 /* Local segments of a call: beyond some hundred its own cost is gone. */
@@ -24,22 +24,11 @@ static struct {
 	uint32_t users;
 	int fd;
 	int err; /* of the last open */
-	dev_t rdev;
-	ino_t inode;
+	struct oc_file file;
 	struct onecopy_info info;
 	const _Atomic uint64_t *generations; /* NULL: not tracked */
 	bool handler;			     /* the fork handler is registered */
 } kdev = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
-
-/* Programs that close every descriptor they did not open exist, and the number
- * may be somebody else's by now. */
-static bool owns_fd(void)
-{
-	struct stat st;
-
-	return kdev.fd >= 0 && !fstat(kdev.fd, &st) && S_ISCHR(st.st_mode) &&
-	       st.st_rdev == kdev.rdev && st.st_ino == kdev.inode;
-}
 
 /*
  * The descriptor a child inherits would keep the parent's regions, and the
@@ -47,8 +36,7 @@ static bool owns_fd(void)
  */
 static void forget(void)
 {
-	if (owns_fd())
-		close(kdev.fd);
+	oc_file_close(&kdev.file, kdev.fd);
 	pthread_mutex_init(&kdev.lock, NULL);
 	kdev.fd = -1;
 	kdev.users = 0;
@@ -74,13 +62,10 @@ static int call(unsigned long request, void *argument)
 static int probe_fd(void)
 {
 	struct onecopy_info info = {.size = sizeof(info)};
-	struct stat st;
-	int err;
+	int err = oc_file_identify(&kdev.file, kdev.fd);
 
-	if (fstat(kdev.fd, &st))
-		return -errno;
-	kdev.rdev = st.st_rdev;
-	kdev.inode = st.st_ino;
+	if (err)
+		return err;
 	err = call(ONECOPY_IOC_INFO, &info);
 	if (err)
 		return err == -ENODEV ? -EPROTO : err;
@@ -150,8 +135,7 @@ void oc_kdev_close(void)
 			munmap((void *)(uintptr_t)kdev.generations,
 			       kdev.info.generation_slots * sizeof(uint64_t));
 		kdev.generations = NULL;
-		if (owns_fd())
-			close(kdev.fd);
+		oc_file_close(&kdev.file, kdev.fd);
 		kdev.fd = -1;
 	}
 	pthread_mutex_unlock(&kdev.lock);

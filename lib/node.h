@@ -21,6 +21,8 @@
 
 #include <onecopy/onecopy.h>
 
+#include "file.h"
+
 #define OC_CACHELINE 64
 #define OC_MAX_RANKS 1024
 
@@ -85,7 +87,7 @@ struct oc_node {
 	/* A page that fork empties: tells a child in no time that the handle is
 	 * not its own. NULL on kernels without MADV_WIPEONFORK. */
 	const uint32_t *mine;
-	uint64_t ctl_ino;		  /* of the control segment: is ctl_fd still ours? */
+	struct oc_file ctl_file;	  /* of the control segment: is ctl_fd still ours? */
 	void *probe;			  /* what peers read and write to probe */
 	bool kdev;			  /* /dev/onecopy is open: lib/kdev.c */
 	int kdev_err;			  /* else why: -errno, 0 nobody asked for it */
@@ -123,8 +125,7 @@ static inline bool oc_node_mine(const struct oc_node *node)
 	return (uint32_t)getpid() == node->pid;
 }
 
-/* True if the control segment's descriptor still is what was joined: programs
- * that close every descriptor they did not open exist. */
+/* True if the control segment's descriptor still is what was joined: lib/file.h. */
 bool oc_node_owns_fd(const struct oc_node *node);
 
 #endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_FILE_H
+#define OC_FILE_H
+
+/*
+ * Which file a descriptor of ours is open on. Programs that close every
+ * descriptor they did not open exist, and the number may be somebody else's by
+ * now: whoever keeps a descriptor asks before using it. The answer holds as long
+ * as no other thread closes descriptors it does not own. While the file is
+ * mapped, no other has its identity. Any thread.
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct oc_file {
+	dev_t dev;
+	ino_t ino;
+};
+
+/* 0 or -errno. */
+int oc_file_identify(struct oc_file *file, int fd);
+
+/* False for what is closed, reused or negative. errno is not touched. */
+bool oc_file_is(const struct oc_file *file, int fd);
+
+/* Closes @fd, unless it is not @file's any more: closing what the program has
+ * put there would be worse than a descriptor lost. */
+void oc_file_close(const struct oc_file *file, int fd);
+
+#endif
