@@ -73,7 +73,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 	if (spare > arena->size / 2)
 		spare = arena->size / 2;
 	spare = spare / 8 / (size_t)get_nprocs_conf();
-	if (oc_heap_extent_create(arena->base + small, large, arena->fd, small, spare))
+	if (oc_heap_extent_create(arena->base + small, large, spare))
 		goto destroy_span;
 	oc_heap_thp_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";

@@ -14,7 +14,6 @@
 #include "heap_extent.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,8 +27,6 @@
 static struct {
 	pthread_mutex_t lock; /* row, idle */
 	char *base;
-	int fd;
-	size_t offset;
 	size_t count; /* granules */
 	size_t keep;  /* granules */
 	size_t idle;  /* granules that are dirty and free */
@@ -38,7 +35,7 @@ static struct {
 	uint8_t *dirty; /* [count]: written by the owner of the granule alone */
 } extent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-int oc_heap_extent_create(char *base, size_t size, int fd, size_t offset, size_t keep)
+int oc_heap_extent_create(char *base, size_t size, size_t keep)
 {
 	size_t count = size / OC_HEAP_EXTENT;
 	size_t bytes = count * (sizeof(*extent.row) + sizeof(*extent.dirty));
@@ -50,8 +47,6 @@ int oc_heap_extent_create(char *base, size_t size, int fd, size_t offset, size_t
 	/* A forked child has no use for it: heap_fork.c. */
 	madvise(table, bytes, MADV_DONTFORK);
 	extent.base = base;
-	extent.fd = fd;
-	extent.offset = offset;
 	extent.count = count;
 	extent.keep = keep / OC_HEAP_EXTENT;
 	extent.idle = 0;
@@ -159,9 +154,20 @@ void oc_heap_extent_zero(void *p, size_t bytes)
 			memset(extent.base + i * OC_HEAP_EXTENT, 0, OC_HEAP_EXTENT);
 }
 
+/* Punches the pages out of the file. Through the mapping: the descriptor may not
+ * be ours any more. What the program has locked is not locked once freed. */
+static bool give_back(char *at, size_t bytes)
+{
+	if (!madvise(at, bytes, MADV_REMOVE))
+		return true;
+	return errno == EINVAL && !munlock(at, bytes) && !madvise(at, bytes, MADV_REMOVE);
+}
+
 /* Granules [i, i + length) are this thread's until set free here. */
 static void release(size_t i, size_t length)
 {
+	char *at = extent.base + i * OC_HEAP_EXTENT;
+	size_t bytes = length * OC_HEAP_EXTENT;
 	bool full;
 
 	/* What was handed out may have been written. */
@@ -169,11 +175,9 @@ static void release(size_t i, size_t length)
 	pthread_mutex_lock(&extent.lock);
 	full = extent.idle + length > extent.keep;
 	pthread_mutex_unlock(&extent.lock);
-	if (full && !fallocate(extent.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			       (off_t)(extent.offset + i * OC_HEAP_EXTENT),
-			       (off_t)(length * OC_HEAP_EXTENT))) {
+	if (full && give_back(at, bytes)) {
 		memset(extent.dirty + i, 0, length);
-		oc_heap_thp_forget(extent.base + i * OC_HEAP_EXTENT, length * OC_HEAP_EXTENT);
+		oc_heap_thp_forget(at, bytes);
 	}
 
 	pthread_mutex_lock(&extent.lock);

@@ -11,9 +11,9 @@
  */
 #define OC_HEAP_EXTENT ((size_t)2 << 20) /* granule: one huge page */
 
-/* @base is aligned to the granule, @offset is its place in @fd; freed memory is
- * kept up to @keep bytes, the rest returned to the system. Once. 0 or -ENOMEM. */
-int oc_heap_extent_create(char *base, size_t size, int fd, size_t offset, size_t keep);
+/* @base is in a shared mapping and aligned to the granule; freed memory is kept up
+ * to @keep bytes, the rest returned to the system. Once. 0 or -ENOMEM. */
+int oc_heap_extent_create(char *base, size_t size, size_t keep);
 void oc_heap_extent_destroy(void);
 
 /* First fit by address. @usable gets the block's length. NULL when full. */
