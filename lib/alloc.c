@@ -17,5 +17,6 @@ void oc_free(void *p)
 
 const char *oc_heap_why(void)
 {
-	return oc_heap_init() ? oc_heap_reason() : "";
+	oc_heap_init();
+	return oc_heap_reason();
 }

@@ -23,6 +23,7 @@
 #include "heap_mimalloc.h"
 #include "heap_span.h"
 #include "heap_thp.h"
+#include "heap_view.h"
 #include "memory.h"
 
 #define EXTENT_MIN  ((size_t)8 << 20)  /* larger blocks are extents */
@@ -69,13 +70,14 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 	if (oc_heap_span_create(arena->base, arena->size))
 		return err;
 	/* One process a core: an eighth of the memory in freed blocks, another in
-	 * huge pages ahead of need. */
+	 * huge pages ahead of need; and what a fork may copy at once. */
 	if (spare > arena->size / 2)
 		spare = arena->size / 2;
 	spare = spare / 8 / (size_t)get_nprocs_conf();
 	if (oc_heap_extent_create(arena->base + small, large, spare))
 		goto destroy_span;
 	oc_heap_thp_create(arena->base, arena->size, spare);
+	oc_heap_view_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";
 	if (oc_mi_manage(arena->base, small))
 		goto destroy_extent;
@@ -149,27 +151,29 @@ int oc_heap_init(void)
 	return heap.err;
 }
 
+static bool heap_is_open(void)
+{
+	return __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE) && !heap.copy;
+}
+
 const char *oc_heap_reason(void)
 {
+	if (heap_is_open() && oc_heap_fd() < 0)
+		return "the program has closed the descriptor of the shared heap";
 	return heap.reason;
 }
 
 int oc_heap_fd(void)
 {
-	return heap.arena.fd;
+	return oc_file_is(&heap.arena.file, heap.arena.fd) ? heap.arena.fd : -1;
 }
 
 void oc_heap_become_copy(void)
 {
-	close(heap.arena.fd);
+	oc_file_close(&heap.arena.file, heap.arena.fd);
 	heap.arena.fd = -1;
 	heap.copy = true;
 	heap.reason = "a forked child has its own copy of the heap";
-}
-
-static bool heap_is_open(void)
-{
-	return __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE) && !heap.copy;
 }
 
 /* This thread's heap, made when it first needs one. */

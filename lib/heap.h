@@ -37,10 +37,12 @@ static inline bool oc_heap_contains(const void *p, size_t len)
  * other call here returns NULL / does nothing.
  */
 int oc_heap_init(void);
-const char *oc_heap_reason(void); /* why not; "" when usable. Static storage. */
+/* Why not, or why no peer can have it; "" when usable. Static storage. */
+const char *oc_heap_reason(void);
 
-/* The arena's memfd, owned by the heap; -1 without, and in a forked child,
- * whose copy of the heap is its own and nobody's peer. */
+/* The arena's memfd, owned by the heap. -1 without an arena; in a forked child,
+ * whose copy of the heap is its own and nobody's peer; and when the program has
+ * closed it. Then the heap goes on, but no new peer can map it. */
 int oc_heap_fd(void);
 
 /* Registers the fork handlers. They must be the program's first: call it from

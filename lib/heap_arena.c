@@ -121,6 +121,7 @@ static int create_memfd(size_t size, const char **why)
 int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 {
 	size_t align, size;
+	struct oc_file file;
 	char *base;
 	int err, fd;
 
@@ -138,7 +139,7 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 	align = size >= GIB && limit_of(RLIMIT_AS) == SIZE_MAX ? GIB : OC_MI_SEGMENT;
 	err = -ENOMEM;
 	*why = "no address space for the arena";
-	base = reserve_aligned(size, align);
+	base = oc_file_identify(&file, fd) ? NULL : reserve_aligned(size, align);
 	if (!base)
 		goto close_fd;
 	*why = "the arena can not be mapped";
@@ -149,7 +150,7 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 	if (madvise(base, size, MADV_DONTFORK))
 		goto unmap;
 	*why = "";
-	*arena = (struct oc_heap_arena){.base = base, .size = size, .fd = fd};
+	*arena = (struct oc_heap_arena){.base = base, .size = size, .fd = fd, .file = file};
 	return 0;
 
 unmap:

@@ -4,11 +4,14 @@
 
 #include <stddef.h>
 
+#include "file.h"
+
 /* The memory under the shared heap: a sparse, sealed memfd and its mapping. */
 struct oc_heap_arena {
 	char *base;  /* aligned to 32 MiB, to 1 GiB when that large */
 	size_t size; /* a multiple of 64 MiB */
 	int fd;
+	struct oc_file file; /* what fd is open on, as long as the program lets it */
 };
 
 /* Twice as large as the host's memory, or as its limits allow. Maps it MAP_SHARED,

@@ -22,6 +22,10 @@
  *   sees or not, until fork() returns.
  * - Holes of the file become anonymous memory in the child: the parent may fill
  *   them later.
+ * - Where the program has closed the file's descriptor, the child inherits a
+ *   second mapping of the arena (heap_view.h), copies out of it at once and
+ *   drops it, while the parent waits as above; or copies nothing, when that
+ *   would be much.
  * - A child that forks settles its own copy first.
  * - The child only reads, writes and frees its copy. mimalloc's state may have
  *   been caught in the midst of another thread's work, so nothing is allocated
@@ -33,12 +37,13 @@
  *
  * Limits. A child that is stopped before its copy is made (a tracer does that)
  * is not waited for: it loses the heap, that is, faults when it uses it. So does
- * a child for which no descriptors, address space or memory are left. A child
- * keeps the file alive, so the parent's freed memory is not returned as long as
- * peers or children have it. Where another thread makes a process by a bare
- * clone(2) that never calls exec, at the same moment, fork() waits for that one.
- * In its first millisecond a child has two threads as far as the kernel knows,
- * so it can not enter a user namespace then.
+ * a child for which no descriptors, address space or memory are left, or that
+ * would have much to copy without the file's descriptor. A child keeps the file
+ * alive, so the parent's freed memory is not returned as long as peers or
+ * children have it. Where another thread makes a process by a bare clone(2) that
+ * never calls exec, at the same moment, fork() waits for that one. In its first
+ * millisecond a child has two threads as far as the kernel knows, so it can not
+ * enter a user namespace then.
  */
 #include "heap_fork.h"
 
@@ -49,6 +54,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,6 +64,7 @@
 #include "heap.h"
 #include "heap_helper.h"
 #include "heap_span.h"
+#include "heap_view.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
@@ -77,6 +84,8 @@ static struct {
 	sigset_t mask; /* as it was */
 	bool live;     /* anything to copy */
 	int turn[2];
+	int fd;	      /* the child's, until its copy stands; -1: there is a view */
+	int view_err; /* why not */
 	size_t gap;
 	size_t bytes;
 	struct oc_heap_piece pieces[PIECES_MAX];
@@ -118,6 +127,17 @@ static bool found_live(char *run, size_t bytes, void *arg)
 	return false;
 }
 
+/* For the child, as the program has closed the descriptor. */
+static void open_view(void)
+{
+	static bool told;
+
+	state.view_err = oc_heap_view_open();
+	if (!told)
+		oc_note("the descriptor of the shared heap is closed: fork copies it at once");
+	told = true;
+}
+
 static void prepare(void)
 {
 	int saved = errno;
@@ -130,12 +150,15 @@ static void prepare(void)
 	state.mask = mask;
 	state.turn[0] = state.turn[1] = -1;
 	state.live = false;
+	state.view_err = -EBADF;
 	if (is_copy && !atomic_load(&state.copy.settled))
 		settle();
 	if (oc_heap_range.size && !is_copy)
 		oc_heap_span_walk(0, found_live, NULL);
 	if (state.live && pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
 		oc_note("no descriptors to hand the shared heap to a forked child");
+	if (state.turn[1] >= 0 && oc_heap_fd() < 0)
+		open_view();
 	errno = saved;
 }
 
@@ -188,6 +211,7 @@ static void parent(void)
 {
 	int saved = errno;
 
+	oc_heap_view_close();
 	if (state.turn[1] >= 0) {
 		shut(state.turn[1]);
 		wait_turn();
@@ -213,47 +237,70 @@ static bool add_piece(char *at, size_t bytes)
 	return true;
 }
 
-/* What was never touched has no page in the file and needs none in the copy. */
+/*
+ * The next data of the file from *@at on, which ends at *@to. 1, 0 if there is
+ * none before @end, or -errno. What was never touched has no page in the file
+ * and needs none in the copy.
+ */
+static int next_data(off_t *at, off_t *to, off_t end)
+{
+	if (state.fd < 0) {
+		*at = (off_t)oc_heap_view_seek((size_t)*at, (size_t)end, true);
+		*to = (off_t)oc_heap_view_seek((size_t)*at, (size_t)end, false);
+		return *at < end;
+	}
+	*at = lseek(state.fd, *at, SEEK_DATA);
+	if (*at < 0)
+		return errno == ENXIO ? 0 : -errno;
+	if (*at >= end)
+		return 0;
+	*to = lseek(state.fd, *at, SEEK_HOLE);
+	if (*to < 0)
+		return -errno;
+	if (*to > end)
+		*to = end;
+	return 1;
+}
+
 static bool find_data(char *run, size_t bytes, void *arg)
 {
 	off_t base = (off_t)oc_heap_range.base;
-	off_t at = (off_t)(uintptr_t)run - base;
+	off_t at = (off_t)(uintptr_t)run - base, to = at;
 	off_t end = at + (off_t)bytes;
-	bool *refused = arg;
+	int *err = arg;
 
 	if (mprotect(run, bytes, PROT_READ | PROT_WRITE)) {
-		*refused = true;
+		*err = -ENOMEM;
 		return false;
 	}
-	while (at < end) {
-		off_t data = lseek(oc_heap_fd(), at, SEEK_DATA);
+	for (; at < end; at = to) {
+		int found = next_data(&at, &to, end);
 
-		if (data < 0 || data >= end)
-			break;
-		at = lseek(oc_heap_fd(), data, SEEK_HOLE);
-		if (at < 0 || at > end)
-			at = end;
-		if (!add_piece((char *)(uintptr_t)(base + data), (size_t)(at - data)))
+		if (found < 0)
+			*err = found;
+		if (found <= 0)
+			return !found;
+		if (!add_piece((char *)(uintptr_t)(base + at), (size_t)(to - at)))
 			return false;
 	}
 	return true;
 }
 
-static bool find_pieces(void)
+static int find_pieces(void)
 {
-	bool refused;
+	int err;
 
 	/* More gaps are mapped too when there would be too many pieces. */
 	for (state.gap = GAP;; state.gap *= 16) {
 		state.copy.count = 0;
-		refused = false;
-		oc_heap_span_walk(state.gap, find_data, &refused);
-		if (refused || state.copy.count < PIECES_MAX)
-			return !refused;
+		err = 0;
+		oc_heap_span_walk(state.gap, find_data, &err);
+		if (err || state.copy.count < PIECES_MAX)
+			return err;
 	}
 }
 
-static bool map_pieces(void)
+static int map_pieces(void)
 {
 	struct oc_heap_copy *copy = &state.copy;
 
@@ -262,12 +309,29 @@ static bool map_pieces(void)
 		const struct oc_heap_piece *piece = &copy->pieces[i];
 
 		if (mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, oc_heap_fd(),
+			 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, state.fd,
 			 (off_t)(piece->at - copy->base)) == MAP_FAILED)
-			return false;
+			return -errno;
 		state.bytes += piece->bytes;
 	}
-	return true;
+	return 0;
+}
+
+static int fill_copy(void)
+{
+	int err;
+
+	state.fd = oc_heap_fd();
+	if (state.fd < 0 && state.view_err)
+		return state.view_err;
+	err = find_pieces();
+	if (err || state.fd >= 0)
+		return err ? err : map_pieces();
+	err = oc_heap_view_copy(&state.copy);
+	/* All of it is the child's own. */
+	state.copy.count = 0;
+	state.bytes = 0;
+	return err;
 }
 
 static void settle_later(void)
@@ -284,12 +348,14 @@ static void settle_later(void)
 static void make_copy(void)
 {
 	struct oc_heap_copy *copy = &state.copy;
+	int err;
 
 	copy->pieces = state.pieces;
 	copy->base = (char *)oc_heap_range.base;
 	copy->size = oc_heap_range.size;
 	copy->turn = state.turn[1];
 	copy->parent = getppid();
+	copy->count = 0;
 	/* The hole fork left must belong to the arena: were it reused, blocks
 	 * of the C library would be taken for ours. */
 	if (mmap(copy->base, copy->size, PROT_NONE,
@@ -300,8 +366,10 @@ static void make_copy(void)
 	}
 	if (copy->turn < 0)
 		return;
-	if (!find_pieces() || !map_pieces()) {
-		oc_note("no memory for the shared heap in a forked child");
+	err = fill_copy();
+	if (err) {
+		oc_note("no shared heap in a forked child: %s",
+			err == -EFBIG ? "too much to copy without its descriptor" : strerror(-err));
 		mprotect(copy->base, copy->size, PROT_NONE);
 		copy->count = 0;
 		return;
@@ -322,6 +390,7 @@ static void child(void)
 			make_copy();
 		else
 			__atomic_store_n(&oc_heap_range.size, 0, __ATOMIC_RELAXED);
+		oc_heap_view_close();
 		oc_heap_become_copy();
 		is_copy = true;
 		/* Last: the parent goes on, unless a helper has them too. */

@@ -133,11 +133,22 @@ static struct oc_node *create_node(const struct oc_node_attr *attr)
 		return NULL;
 	}
 	open_kdev(node);
-	if (!oc_heap_init()) {
-		node->peers[node->rank].arena = (char *)oc_heap_range.base;
-		node->peers[node->rank].arena_size = oc_heap_range.size;
-	}
 	return node;
+}
+
+/* A heap without its descriptor is no arena: nobody else could map it. */
+static void offer_arena(struct oc_node *node, struct oc_arrival *mine)
+{
+	struct oc_node_peer *self = &node->peers[node->rank];
+
+	if (oc_heap_init())
+		return;
+	mine->arena_fd = oc_heap_fd();
+	if (mine->arena_fd < 0)
+		return;
+	mine->arena_size = oc_heap_range.size;
+	self->arena = (char *)oc_heap_range.base;
+	self->arena_size = oc_heap_range.size;
 }
 
 /* Maps an arena, or asks for a node without any. */
@@ -322,10 +333,7 @@ int oc_node_join(const struct oc_node_attr *attr, oc_node **out)
 		err = -ENOMEM;
 		goto free_all;
 	}
-	if (node->peers[node->rank].arena) {
-		mine.arena_fd = oc_heap_fd();
-		mine.arena_size = oc_heap_range.size;
-	}
+	offer_arena(node, &mine);
 	raise_nofile(attr->nranks, &nofile);
 	err = oc_rendezvous_open(&rv, attr, &mine, all);
 	if (!err) {

@@ -59,7 +59,7 @@ static const char *unwilling(void)
 		return "this MPI takes pointers to GPU memory, and there is a GPU";
 	if (oc_buffer_setup())
 		return "this MPI packs data in a form of its own";
-	if (oc_heap_init())
+	if (oc_heap_init() || oc_heap_fd() < 0)
 		return oc_heap_reason();
 	return NULL;
 }

@@ -78,7 +78,8 @@ int oc_node_barrier(oc_node *node);
 void *oc_alloc(size_t bytes);
 void oc_free(void *p);
 
-/* "" when the heap works, else one line that says why not. Static storage. */
+/* "" when the heap works, else one line that says why not, or why processes that
+ * join from now on cannot map it. Static storage. */
 const char *oc_heap_why(void);
 
 /* ---- regions ------------------------------------------------------------ */

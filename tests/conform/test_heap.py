@@ -24,6 +24,19 @@ def test_fork_late(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_late", case)
 
 
+@pytest.mark.parametrize("case", ["reads", "file", "pipe", "returned", "untouched"])
+def test_descriptor_closed(preloaded: Preloaded, case: str) -> None:
+    """Programs that close every descriptor they did not open keep the heap and their own descriptors."""
+    preloaded("fork_closed", case)
+
+
+def test_descriptor_closed_much_data(preloaded: Preloaded) -> None:
+    """In a small arena little is copied without the descriptor. What is not is no silent zeros, and there is a note."""
+    finished = preloaded("fork_closed", "excess", limits="-v 8000000", env={"ONECOPY_VERBOSE": "1"})
+    assert finished.stderr.count("descriptor of the shared heap is closed") == 1
+    assert "too much" in finished.stderr
+
+
 @pytest.mark.parametrize("case", ["pool", "queue", "shells", "generations"])
 def test_python_processes(preloaded: Preloaded, case: str) -> None:
     assert preloaded("forking.py", case).stdout.endswith("done\n")

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -306,6 +307,75 @@ static void test_descriptors_closed(struct job *job)
 	CHECK(fcntl(fds[1], F_GETFD) >= 0);
 }
 
+/* The number the heap's memfd has in this process. */
+static int find_heap_fd(void)
+{
+	char path[64], target[256];
+
+	for (int fd = 3; fd < 1024; fd++) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, target, sizeof(target) - 1);
+		target[len < 0 ? 0 : len] = '\0';
+		if (strstr(target, "onecopy-heap"))
+			return fd;
+	}
+	return -1;
+}
+
+/* A rank that closed the heap's descriptor before it joins has no arena for its
+ * peers, and does not give them the file that has the number now. */
+static void test_heap_closed(struct job *job)
+{
+	bool loser = job->rank == job->nranks - 1;
+	uint64_t *block = oc_alloc(1 << 20), back = 0;
+	struct iovec all = {.iov_base = block, .iov_len = 1 << 20};
+	struct iovec word = {.iov_base = &back, .iov_len = sizeof(back)};
+	struct oc_mech_report report;
+	int heap_fd = find_heap_fd(), file = -1;
+	char name[] = "/tmp/onecopy-test.XXXXXX", byte = 0;
+	oc_cookie cookie;
+	oc_node *node;
+
+	if (!block)
+		job_skip(oc_heap_why());
+	if (loser) {
+		CHECK(heap_fd >= 0);
+		file = mkstemp(name);
+		CHECK(file >= 0 && !unlink(name));
+		CHECK_EQ(ftruncate(file, (off_t)1 << 40), 0);
+		CHECK_EQ(dup2(file, heap_fd), heap_fd);
+		CHECK(strstr(oc_heap_why(), "closed the descriptor"));
+	}
+	node = job_join(job);
+	for (uint32_t i = 0; i < job->nranks; i++) {
+		CHECK_EQ(oc_mech_query(node, i, &report), 0);
+		if (i == job->nranks - 1)
+			CHECK(!(report.usable & OC_MECH_HEAP));
+	}
+	*block = 0x5eed + job->rank;
+	CHECK_EQ(oc_region_create(node, &all, 1, OC_REGION_READ, &cookie), 0);
+	atomic_store(&job->shared->word[job->rank], cookie);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	for (uint32_t i = 0; i < job->nranks; i++) {
+		CHECK_EQ(oc_get(node, atomic_load(&job->shared->word[i]), 0, &word, 1),
+			 sizeof(back));
+		CHECK_EQ(back, 0x5eed + i);
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	CHECK_EQ(oc_region_destroy(node, cookie), 0);
+	oc_node_leave(node);
+	oc_free(block);
+	if (loser) {
+		struct stat st;
+
+		CHECK_EQ(fstat(file, &st), 0);
+		CHECK_EQ(st.st_blocks, 0);
+		CHECK_EQ(read(heap_fd, &byte, 1), 1);
+	}
+}
+
 /* With too little address space for the arenas the join still works. */
 static void test_address_space(struct job *job)
 {
@@ -345,6 +415,7 @@ int main(int argc, char **argv)
 		{"barrier", 1, 5, test_barrier},
 		{"fork", 2, 3, test_fork},
 		{"descriptors-closed", 2, 3, test_descriptors_closed},
+		{"heap-closed", 2, 3, test_heap_closed},
 		{"address-space", 2, 3, test_address_space},
 	};
 

@@ -168,6 +168,28 @@ def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
         assert not Path("/tmp/onecopy").exists()
 
 
+# ---- closed descriptors ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("who", ["all", "last"])
+def test_descriptors_closed_before(runner: Runner, program: MakeProgram, who: str) -> None:
+    """Ranks that close all they did not open before MPI_Init cannot share their heaps: all are left to the MPI."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("closes"), "before", who, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [0] * 3
+    reasons = [line["idle"] for line in stats(path)]
+    assert sum("closed the descriptor" in reason for reason in reasons) == (3 if who == "all" else 1)
+    assert all(reasons)
+
+
+@modes
+def test_descriptor_closed_after(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
+    """Once peers have mapped the heap its descriptor is not missed."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("closes"), "after", "all", env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **env})
+    assert served(path, "bcast") == [6] * 3
+
+
 # ---- 8: Fortran -----------------------------------------------------------------------------------------------------
 
 
