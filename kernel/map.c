@@ -147,6 +147,11 @@ static bool ock_fill_huge(struct ock_fill *fill, pmd_t *pmd, unsigned long addr,
 	return true;
 }
 
+/*
+ * A fatal signal ends this early, but only with the entry there that was asked
+ * for: a fault of the kernel's own (read() into the area) is taken again and again
+ * until it is, signal or not.
+ */
 static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, unsigned long addr,
 			  unsigned long end)
 {
@@ -162,7 +167,7 @@ static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, u
 				return err;
 		}
 		addr = next;
-		if (fatal_signal_pending(current))
+		if (addr > fault->address && fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
@@ -188,7 +193,7 @@ static vm_fault_t ock_area_fault(struct vm_fault *fault)
 	fill.page = linear_page_index(vma, addr) - region->map_page;
 	fill.run = ock_pages_run(fill.pages, fill.page);
 	err = ock_fill_range(&fill, fault, addr, end);
-	/* Killed: let the fault be taken again, or not. */
+	/* Killed: the rest is not needed. */
 	if (err && err != -EINTR)
 		result = err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	ock_stat_inc(OCK_STAT_MAP_FAULTS);
