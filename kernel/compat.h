@@ -96,9 +96,13 @@ static inline pmd_t ock_pmd_make(unsigned long pfn, pgprot_t prot)
 #define OCK_HUGE_PAGES (1u << (PMD_SHIFT - PAGE_SHIFT))
 
 /*
- * Maps PMD_SIZE at @addr by one entry. False: *pmd holds a table of small ones,
- * or this kernel has no such entries. vmf_insert_pfn_pmd() would ask for the cache
+ * Maps PMD_SIZE at @addr by one entry. False: *pmd holds a table of small ones, or has
+ * to, or this kernel has no such entries. vmf_insert_pfn_pmd() would ask for the cache
  * attributes of each, which are those of all memory.
+ *
+ * An area that wants to hear of writes (soft-dirty tracking) has a vm_page_prot that
+ * does not allow them. The first write makes a small entry writable; a huge one it
+ * would take away, and the next fault bring back as it was, for ever.
  */
 static inline bool ock_pmd_insert(struct vm_area_struct *vma, unsigned long addr, pmd_t *pmd,
 				  unsigned long pfn)
@@ -114,8 +118,13 @@ static inline bool ock_pmd_insert(struct vm_area_struct *vma, unsigned long addr
 	if (pmd_none(*pmd)) {
 		pmd_t entry = pmd_mkyoung(ock_pmd_make(pfn, vma->vm_page_prot));
 
-		if (vma->vm_flags & VM_WRITE)
+		if (vma->vm_flags & VM_WRITE) {
+			if (!pmd_write(entry)) {
+				spin_unlock(lock);
+				return false;
+			}
 			entry = pmd_mkdirty(entry);
+		}
 		set_pmd_at(vma->vm_mm, addr, pmd, entry);
 		update_mmu_cache_pmd(vma, addr, pmd);
 	}

@@ -132,7 +132,8 @@ static int ock_fill_entry(pte_t *pte, unsigned long addr, void *data)
 /*
  * Fills [addr, end), which one huge entry would cover, by one if the memory is
  * contiguous and falls so, and true then. Another thread may fill *pmd meanwhile,
- * in the same way; nobody empties it, for that needs the mmap lock.
+ * in the same way; what is emptied meanwhile (see ock_pmd_insert()) is filled by
+ * the next fault.
  */
 static bool ock_fill_huge(struct ock_fill *fill, pmd_t *pmd, unsigned long addr, unsigned long end)
 {

@@ -189,6 +189,36 @@ static void looked_at(void)
 	gone(&s, s.m, BYTES);
 }
 
+/* Soft-dirty tracking wants to hear of the first write: it is let through after that. */
+static void soft_dirty(void)
+{
+	static const char again[] = "4";
+	struct scene s = scene();
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct onecopy_map map;
+
+	KM_OK(zero);
+	if (!km_write_text("/proc/self/clear_refs", again))
+		km_skip("no soft-dirty tracking");
+	/* Mapped before, by huge entries. */
+	KM_EQ(km_touch(s.m, true), 0);
+	for (int by_kernel = 0; by_kernel < 2; by_kernel++) {
+		KM_OK(munmap(s.m, BYTES));
+		KM_OK(dv_map_try(s.fd, s.cookie, 0, BYTES, BOTH, &map));
+		KM_TRUE(mmap(s.m, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, s.fd,
+			     map.map_offset) == s.m);
+		KM_TRUE(km_write_text("/proc/self/clear_refs", again));
+		if (by_kernel)
+			KM_EQ(read(zero, s.m + HUGE, 1), 1);
+		else
+			KM_EQ(km_touch(s.m + HUGE, true), 0);
+		KM_EQ(km_touch(s.m, false), 0);
+		KM_EQ(km_touch(s.m, true), 0);
+		same(&s, s.m, 0, BYTES);
+	}
+	gone(&s, s.m, BYTES);
+}
+
 /* Memory of the huge page is used for other things at once. */
 static void given_back(void)
 {
@@ -213,6 +243,7 @@ int main(int argc, char **argv)
 		{.name = "moves", .run = moves},
 		{.name = "not_pinned", .run = not_pinned},
 		{.name = "looked_at", .run = looked_at},
+		{.name = "soft_dirty", .run = soft_dirty},
 		{.name = "given_back", .run = given_back},
 		{0},
 	};
