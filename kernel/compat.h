@@ -10,6 +10,7 @@
 #include <linux/eventfd.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/uaccess.h> /* untagged_addr(), which was mm.h's */
 
 #ifndef CONFIG_64BIT
 #error "onecopy needs a 64-bit kernel: pages are reached through the direct map"

@@ -152,13 +152,15 @@ out:
 
 static int ock_watch_span(struct ock_watch *watch, const struct ock_vec *vec)
 {
-	unsigned long start = vec->addr & PAGE_MASK;
+	/* Only accesses know of tags in addresses; changes are told without. */
+	unsigned long addr = untagged_addr((unsigned long)vec->addr);
+	unsigned long start = addr & PAGE_MASK;
 	struct ock_span *span = &watch->spans[watch->nr];
 	int err;
 
 	span->watch = watch;
 	err = mmu_interval_notifier_insert(&span->notifier, current->mm, start,
-					   PAGE_ALIGN(vec->addr + vec->length) - start, &span_ops);
+					   PAGE_ALIGN(addr + vec->length) - start, &span_ops);
 	if (err)
 		return err;
 	watch->nr++;

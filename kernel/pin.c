@@ -166,6 +166,7 @@ static u32 ock_area_pages(unsigned long addr, u32 nr)
 {
 	struct vm_area_struct *vma;
 
+	addr = untagged_addr(addr);
 	mmap_read_lock(current->mm);
 	vma = find_vma(current->mm, addr);
 	if (vma && vma->vm_start <= addr)
