@@ -116,10 +116,20 @@ ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t
 		spin_lock(&events->lock);
 		count = events->unread;
 		WRITE_ONCE(events->unread, 0);
-		events->nr -= count;
 		spin_unlock(&events->lock);
 	} while (!count);
-	return copy_to_user(to, &count, sizeof(count)) ? -EFAULT : sizeof(count);
+	err = copy_to_user(to, &count, sizeof(count)) ? -EFAULT : 0;
+	spin_lock(&events->lock);
+	if (err)
+		WRITE_ONCE(events->unread, events->unread + count);
+	else
+		events->nr -= count;
+	spin_unlock(&events->lock);
+	if (!err)
+		return sizeof(count);
+	/* They are there again for those who did not see them. */
+	wake_up_interruptible(&events->wait);
+	return err;
 }
 
 #define OCK_READ_SLOTS 64u

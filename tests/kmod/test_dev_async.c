@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 
 #define BYTES (1 << 20)
 
@@ -236,6 +237,33 @@ static void events(void)
 	KM_EQ(dv_wait(word), 0);
 }
 
+/* Events that cannot be told are not lost. */
+static void events_not_told(void)
+{
+	uint8_t *p = km_pages(BYTES), local[8];
+	int fd = dv_open_as(O_RDWR | O_NONBLOCK);
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+	uint64_t src = dv_create(fd, p, BYTES, DV_RO), count = 0;
+	volatile struct onecopy_completion *word = dv_async(fd, 8, eventfd(0, 0));
+
+	for (uint64_t round = 1; round < 4; round++) {
+		for (uint64_t i = 0; i < round; i++) {
+			KM_OK(dv_read_async(fd, src, 0, local, 8, 0, ONECOPY_COPY_EVENT));
+			KM_EQ(dv_wait(word), 0);
+			KM_EQ(poll(&polled, 1, 20000), 1);
+			KM_ERR(readv(fd, &(struct iovec){(void *)8, 8}, 1), EFAULT);
+			KM_EQ(poll(&polled, 1, 0), 1);
+			KM_EQ(polled.revents, POLLIN);
+		}
+		/* The last one's end may be seen before its event is there. */
+		for (uint64_t seen = 0; seen < round; seen += count) {
+			KM_EQ(poll(&polled, 1, 20000), 1);
+			KM_EQ(read(fd, &count, 8), 8);
+		}
+		KM_ERR(read(fd, &count, 8), EAGAIN);
+	}
+}
+
 /* ENXIO is what an event without an eventfd is told. */
 static void event_without_eventfd(void)
 {
@@ -280,6 +308,7 @@ int main(int argc, char **argv)
 		{.name = "user_limit", .run = user_limit},
 		{.name = "busy_and_cancel", .run = busy_and_cancel},
 		{.name = "events", .run = events},
+		{.name = "events_not_told", .run = events_not_told},
 		{.name = "event_without_eventfd", .run = event_without_eventfd},
 		{.name = "ends_early", .run = ends_early},
 		{0},
