@@ -348,9 +348,9 @@ int ock_async_cancel(struct ock_async *async, u32 slot)
 
 /* ---- waiting ---- */
 
-__poll_t ock_async_poll(struct ock_async *async, struct file *file, poll_table *wait)
+__poll_t ock_async_poll(const struct ock_async *async)
 {
-	return ock_events_poll(&async->events, file, wait);
+	return ock_events_poll(&async->events);
 }
 
 ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock)
@@ -452,7 +452,7 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	async->max_jobs =
 		async->completion ? U64_MAX : min_t(u64, config->nr_slots, OCK_ASYNC_JOBS);
 	ock_words_init(&async->words, config->words, config->nr_slots);
-	ock_events_init(&async->events, async->completion, config->nr_slots);
+	ock_events_init(&async->events, config->wait, async->completion, config->nr_slots);
 	xa_init(&async->pending);
 	spin_lock_init(&async->lock);
 	INIT_LIST_HEAD(&async->queue);

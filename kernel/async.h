@@ -14,6 +14,7 @@
 #include <linux/mm_types.h>
 #include <linux/poll.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include "copy.h"
 #include "limit.h"
@@ -32,6 +33,7 @@ struct ock_async_config {
 	bool ordered;		     /* complete in the order of submission: one thread */
 	const struct cpumask *cpus;  /* where to run; NULL: where the caller may */
 	struct eventfd_ctx *eventfd; /* NULL: none; taken over by success */
+	wait_queue_head_t *wait;     /* woken by events; as long as the file */
 	const char *name;	     /* of threads */
 	const struct ock_limits *limits;
 };
@@ -84,7 +86,8 @@ bool ock_async_idle(struct ock_async *async);
 /* As ONECOPY_IOC_CANCEL: 0, -ERANGE, -ENOENT, -EBUSY. */
 int ock_async_cancel(struct ock_async *async, u32 slot);
 
-__poll_t ock_async_poll(struct ock_async *async, struct file *file, poll_table *wait);
+/* What there is now. */
+__poll_t ock_async_poll(const struct ock_async *async);
 
 /*
  * read() of /dev/onecopy: see ONECOPY_IOC_ASYNC_SETUP. read() of /dev/knem gives slots in

@@ -13,10 +13,9 @@ struct ock_event {
 	u32 slot;
 };
 
-void ock_events_init(struct ock_events *events, bool counted, u64 room)
+void ock_events_init(struct ock_events *events, wait_queue_head_t *wait, bool counted, u64 room)
 {
-	*events = (struct ock_events){.counted = counted, .room = room};
-	init_waitqueue_head(&events->wait);
+	*events = (struct ock_events){.wait = wait, .counted = counted, .room = room};
 	spin_lock_init(&events->lock);
 	INIT_LIST_HEAD(&events->list);
 }
@@ -73,7 +72,7 @@ void ock_events_raise(struct ock_events *events, struct ock_event *event)
 	}
 	spin_unlock(&events->lock);
 	kfree(event);
-	wake_up_interruptible(&events->wait);
+	wake_up_interruptible(events->wait);
 	if (events->eventfd)
 		ock_eventfd_signal(events->eventfd);
 }
@@ -86,9 +85,8 @@ void ock_events_break(struct ock_events *events, struct ock_event *event)
 	kfree(event);
 }
 
-__poll_t ock_events_poll(struct ock_events *events, struct file *file, poll_table *wait)
+__poll_t ock_events_poll(const struct ock_events *events)
 {
-	poll_wait(file, &events->wait, wait);
 	return READ_ONCE(events->unread) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
@@ -98,7 +96,7 @@ static int ock_events_wait(struct ock_events *events, bool nonblock)
 		return 0;
 	if (nonblock)
 		return -EAGAIN;
-	return wait_event_interruptible(events->wait, READ_ONCE(events->unread)) ? -EINTR : 0;
+	return wait_event_interruptible(*events->wait, READ_ONCE(events->unread)) ? -EINTR : 0;
 }
 
 ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t size,
@@ -128,7 +126,7 @@ ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t
 	if (!err)
 		return sizeof(count);
 	/* They are there again for those who did not see them. */
-	wake_up_interruptible(&events->wait);
+	wake_up_interruptible(events->wait);
 	return err;
 }
 
@@ -156,7 +154,7 @@ static ssize_t ock_events_read_some(struct ock_events *events, char __user *to, 
 		list_splice(&taken, &events->list);
 		WRITE_ONCE(events->unread, events->unread + nr);
 		spin_unlock(&events->lock);
-		wake_up_interruptible(&events->wait);
+		wake_up_interruptible(events->wait);
 		return -EFAULT;
 	}
 	/* Only now: until then they could have come back. */

@@ -10,7 +10,6 @@
  */
 
 #include <linux/eventfd.h>
-#include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
@@ -23,14 +22,14 @@ struct ock_events {
 	bool counted;
 	u64 room;		     /* not counted: promised and unread ones at most */
 	struct eventfd_ctx *eventfd; /* counted: may be NULL */
-	wait_queue_head_t wait;
-	spinlock_t lock; /* of what follows */
+	wait_queue_head_t *wait;     /* the file's: lives longer */
+	spinlock_t lock;	     /* of what follows */
 	struct list_head list;
 	u64 nr;	    /* promised and unread */
 	u64 unread; /* raised; read without lock to wait */
 };
 
-void ock_events_init(struct ock_events *events, bool counted, u64 room);
+void ock_events_init(struct ock_events *events, wait_queue_head_t *wait, bool counted, u64 room);
 
 /* Gives back the eventfd, too. */
 void ock_events_deinit(struct ock_events *events);
@@ -42,7 +41,8 @@ int ock_events_promise(struct ock_events *events, u32 slot, struct ock_event **e
 void ock_events_raise(struct ock_events *events, struct ock_event *event);
 void ock_events_break(struct ock_events *events, struct ock_event *event);
 
-__poll_t ock_events_poll(struct ock_events *events, struct file *file, poll_table *wait);
+/* What there is now. */
+__poll_t ock_events_poll(const struct ock_events *events);
 
 /* Counted: the number since the last call. See ock_async_read_count(). */
 ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t size,

@@ -11,8 +11,10 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 
 #include <onecopy.h>
 
@@ -40,6 +42,7 @@ struct ock_file {
 	struct ock_tickets tickets;
 	struct mutex lock;	 /* for setting @async */
 	struct ock_async *async; /* set once, read without lock */
+	wait_queue_head_t wait;	 /* for events, also before there is @async */
 };
 
 /* One request: the caller's struct, and our copy of what we know of it. */
@@ -267,6 +270,7 @@ static int ock_file_setup(struct ock_call *call)
 		.words = OCK_WORDS_COMPLETION,
 		.nr_slots = setup->nr_slots,
 		.name = "onecopy",
+		.wait = &file->wait,
 		.limits = &file->ctx->limits,
 	};
 	struct ock_async *async;
@@ -375,6 +379,7 @@ static int ock_file_open(struct inode *inode, struct file *filp)
 	}
 	ock_tickets_init(&file->tickets);
 	mutex_init(&file->lock);
+	init_waitqueue_head(&file->wait);
 	ock_map_open(filp);
 	filp->private_data = file;
 	return nonseekable_open(inode, filp);
@@ -415,9 +420,14 @@ static int ock_file_mmap(struct file *filp, struct vm_area_struct *vma)
 static __poll_t ock_file_poll(struct file *filp, poll_table *wait)
 {
 	struct ock_file *file = filp->private_data;
-	struct ock_async *async = file ? ock_file_async(file) : NULL;
+	struct ock_async *async;
 
-	return async ? ock_async_poll(async, filp, wait) : EPOLLERR;
+	if (!file)
+		return EPOLLERR;
+	/* In any case: epoll asks once where to wait. */
+	poll_wait(filp, &file->wait, wait);
+	async = ock_file_async(file);
+	return async ? ock_async_poll(async) : EPOLLERR;
 }
 
 static ssize_t ock_file_read(struct file *filp, char __user *to, size_t size, loff_t *position)

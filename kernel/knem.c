@@ -361,6 +361,7 @@ static int ock_knem_open(struct inode *inode, struct file *file)
 	if (err)
 		goto out_cpus;
 	mutex_init(&knem->lock);
+	init_waitqueue_head(&knem->wait);
 	ock_dma_hold();
 	file->private_data = knem;
 	return 0;
@@ -407,6 +408,7 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "knem-ctx-%x", atomic_inc_return(&serial));
 	config.name = name;
+	config.wait = &knem->wait;
 	config.limits = &knem->ctx->limits;
 	mutex_lock(&knem->lock);
 	if (knem->async) {
@@ -455,9 +457,14 @@ static ssize_t ock_knem_write(struct file *file, const char __user *from, size_t
 static __poll_t ock_knem_poll(struct file *file, poll_table *wait)
 {
 	struct ock_knem *knem = file->private_data;
-	struct ock_async *async = knem ? ock_knem_async(knem) : NULL;
+	struct ock_async *async;
 
-	return async ? ock_async_poll(async, file, wait) : EPOLLERR;
+	if (!knem)
+		return EPOLLERR;
+	/* In any case: epoll asks once where to wait. */
+	poll_wait(file, &knem->wait, wait);
+	async = ock_knem_async(knem);
+	return async ? ock_async_poll(async) : EPOLLERR;
 }
 
 static const struct file_operations ock_knem_fops = {

@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include <knem_io.h>
 
@@ -20,6 +21,7 @@ struct ock_knem {
 	struct mutex lock;	 /* to set it, and of what follows */
 	bool bound;
 	cpumask_var_t cpus;
+	wait_queue_head_t wait; /* for events, also before there is @async */
 };
 
 /* As from and to user space. */

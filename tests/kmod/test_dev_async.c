@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -237,6 +238,33 @@ static void events(void)
 	KM_EQ(dv_wait(word), 0);
 }
 
+/* Who waits by epoll from before ASYNC_SETUP on hears of events after it. */
+static void waiter_before_setup(void)
+{
+	static const uint32_t how[] = {EPOLLIN, EPOLLIN | EPOLLET};
+
+	for (int i = 0; i < 2; i++) {
+		uint8_t *p = km_pages(BYTES), local[8];
+		int fd = dv_open(), epoll = epoll_create1(EPOLL_CLOEXEC);
+		struct epoll_event event = {.events = how[i]};
+		uint64_t src = dv_create(fd, p, BYTES, DV_RO), count;
+		volatile struct onecopy_completion *word;
+
+		KM_OK(epoll);
+		KM_OK(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+		KM_EQ(epoll_wait(epoll, &event, 1, 0), 1);
+		KM_EQ(event.events, EPOLLERR);
+		word = dv_async(fd, 8, eventfd(0, 0));
+		KM_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+		KM_OK(dv_read_async(fd, src, 0, local, 8, 0, ONECOPY_COPY_EVENT));
+		KM_EQ(dv_wait(word), 0);
+		KM_EQ(epoll_wait(epoll, &event, 1, 20000), 1);
+		KM_EQ(event.events, EPOLLIN);
+		KM_EQ(read(fd, &count, 8), 8);
+		KM_EQ(count, 1);
+	}
+}
+
 /* Events that cannot be told are not lost. */
 static void events_not_told(void)
 {
@@ -308,6 +336,7 @@ int main(int argc, char **argv)
 		{.name = "user_limit", .run = user_limit},
 		{.name = "busy_and_cancel", .run = busy_and_cancel},
 		{.name = "events", .run = events},
+		{.name = "waiter_before_setup", .run = waiter_before_setup},
 		{.name = "events_not_told", .run = events_not_told},
 		{.name = "event_without_eventfd", .run = event_without_eventfd},
 		{.name = "ends_early", .run = ends_early},

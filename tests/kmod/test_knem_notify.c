@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 
@@ -141,6 +142,28 @@ static void polling(void)
 	KM_EQ(poll(&p, 1, 0), 0);
 }
 
+/* Who waits by epoll from before the array's mmap() on hears of events after it. */
+static void waiter_before_array(void)
+{
+	struct setup s = {.fd = kn_open_as(O_RDWR), .local = km_pages(BYTES)};
+	struct epoll_event event = {.events = EPOLLIN};
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	uint32_t index;
+
+	KM_OK(epoll);
+	KM_OK(epoll_ctl(epoll, EPOLL_CTL_ADD, s.fd, &event));
+	KM_EQ(epoll_wait(epoll, &event, 1, 0), 1);
+	KM_EQ(event.events, EPOLLERR);
+	s.slot = kn_array(s.fd, 4096);
+	s.cookie = kn_create(s.fd, km_pages(BYTES), BYTES, KN_RW, 0);
+	KM_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	start(&s, BYTES, 3);
+	KM_EQ(epoll_wait(epoll, &event, 1, 10000), 1);
+	KM_EQ(event.events, EPOLLIN);
+	KM_EQ(read(s.fd, &index, 4), 4);
+	KM_EQ(index, 3);
+}
+
 /* A copy of no bytes, which needs no thread, does not get ahead of an event that is due. */
 static void nothing_overtakes(void)
 {
@@ -249,6 +272,7 @@ int main(int argc, char **argv)
 		{.name = "full", .run = full},
 		{.name = "refused", .run = refused},
 		{.name = "polling", .run = polling},
+		{.name = "waiter_before_array", .run = waiter_before_array},
 		{.name = "nothing_overtakes", .run = nothing_overtakes},
 		{.name = "wakes", .run = wakes},
 		{.name = "interrupted", .run = interrupted},
