@@ -179,31 +179,31 @@ static size_t ock_piece_move(void __user *addr, char *pages, size_t bytes, bool 
 /*
  * Moves one byte, after which its page of the process is there. That takes as
  * long as whoever provides the page likes (userfaultfd, FUSE); the region may be
- * destroyed meanwhile, and its memory used for other things. So a region is read before
- * and written after, if it is still there.
+ * destroyed meanwhile, and its memory used for other things. So it is not held, and is
+ * read before and written after, if it is still there.
  */
-static int ock_byte_move(const struct ock_end *remote, void __user *addr, char *page, bool write)
+static int ock_byte_move(struct ock_end *remote, void __user *addr, char *page, bool write)
 {
-	u8 byte;
+	bool missing;
+	u8 byte = write ? 0 : READ_ONCE(*page);
 	int err;
 
-	if (write) {
-		err = get_user(byte, (u8 __user *)addr);
-	} else {
-		byte = READ_ONCE(*page);
-		err = put_user(byte, (u8 __user *)addr);
-	}
-	if (err)
+	ock_region_pause(&remote->ref);
+	if (write)
+		missing = get_user(byte, (u8 __user *)addr);
+	else
+		missing = put_user(byte, (u8 __user *)addr);
+	err = ock_region_resume(&remote->ref);
+	if (missing)
 		return -EFAULT;
-	err = ock_region_refusal(&remote->ref);
 	if (!err && write)
 		WRITE_ONCE(*page, byte);
 	return err;
 }
 
 /* @write: from the process into the pages. */
-static int ock_copy_user(const struct ock_end *local, const struct ock_end *remote, bool write,
-			 u64 bytes, u64 *copied)
+static int ock_copy_user(const struct ock_end *local, struct ock_end *remote, bool write, u64 bytes,
+			 u64 *copied)
 {
 	struct ock_vec_cursor user = {.vec = local->vec, .left = local->nr};
 	struct ock_cursor cursor;

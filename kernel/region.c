@@ -9,7 +9,7 @@
  *  1. it leaves the table: lookups that begin later do not find it;
  *  2. its watch ends, and what the watch has set off: no notifier knows it any more;
  *  3. its mappings are revoked (see map.c);
- *  4. @hot is closed: lookups that found it before cannot hold it through that;
+ *  4. @hot is closed (see hot.h): lookups that found it before cannot hold it through that;
  *  5. the table's user goes. The last user unpins.
  *
  * A region that becomes stale passes 3 to 5 early, from a work item, and stays in
@@ -32,6 +32,7 @@
 
 #include <onecopy.h>
 
+#include "hot.h"
 #include "map.h"
 #include "notify.h"
 #include "stats.h"
@@ -39,14 +40,6 @@
 
 /* Lookups after which a region gets a per-CPU count. */
 #define OCK_HOT 64
-
-/* The per-CPU count: one user of the region, as long as it is open. */
-struct ock_hot {
-	struct percpu_ref ref;
-	struct ock_region *region;
-	struct work_struct work;
-	struct rcu_head rcu;
-};
 
 static struct rhashtable table;
 static struct workqueue_struct *workqueue;
@@ -74,16 +67,23 @@ int ock_region_init(void)
 	workqueue = alloc_workqueue("onecopy", WQ_UNBOUND, 0);
 	if (!workqueue)
 		return -ENOMEM;
+	err = ock_hot_init();
+	if (err)
+		goto destroy;
 	err = rhashtable_init(&table, &table_params);
 	if (err)
-		destroy_workqueue(workqueue);
+		goto exit;
+	return 0;
+exit:
+	ock_hot_exit();
+destroy:
+	destroy_workqueue(workqueue);
 	return err;
 }
 
 void ock_region_exit(void)
 {
-	/* Counts that were closed become work after a grace period. */
-	rcu_barrier();
+	ock_hot_exit();
 	destroy_workqueue(workqueue);
 	rhashtable_destroy(&table);
 }
@@ -107,58 +107,6 @@ void ock_region_put_user(struct ock_region *region)
 	ock_user_region_give(region->user);
 	ock_stat_dec(OCK_LIVE_REGIONS);
 	ock_region_unref(region);
-}
-
-static void ock_hot_work(struct work_struct *work)
-{
-	struct ock_hot *hot = container_of(work, struct ock_hot, work);
-
-	percpu_ref_exit(&hot->ref);
-	ock_region_put_user(hot->region);
-	kfree_rcu(hot, rcu);
-}
-
-/* Maybe in an RCU callback, where pages cannot be unpinned. */
-static void ock_hot_release(struct percpu_ref *ref)
-{
-	struct ock_hot *hot = container_of(ref, struct ock_hot, ref);
-
-	queue_work(workqueue, &hot->work);
-}
-
-/* Stands for a count that may not come any more. */
-#define OCK_HOT_CLOSED ((struct ock_hot *)ERR_PTR(-ENOENT))
-
-/* The caller holds a user. No harm if there is no memory. */
-static void ock_hot_open(struct ock_region *region)
-{
-	struct ock_hot *hot;
-
-	hot = kzalloc(sizeof(*hot), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!hot)
-		return;
-	if (percpu_ref_init(&hot->ref, ock_hot_release, 0, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)) {
-		kfree(hot);
-		return;
-	}
-	hot->region = region;
-	INIT_WORK(&hot->work, ock_hot_work);
-	refcount_inc(&region->users);
-	if (cmpxchg((struct ock_hot __force **)&region->hot, NULL, hot)) {
-		/* Another was first, or the region is being destroyed. */
-		refcount_dec(&region->users);
-		percpu_ref_exit(&hot->ref);
-		kfree(hot);
-	}
-}
-
-static void ock_hot_close(struct ock_region *region)
-{
-	struct ock_hot *hot;
-
-	hot = xchg((struct ock_hot __force **)&region->hot, OCK_HOT_CLOSED);
-	if (hot)
-		percpu_ref_kill(&hot->ref);
 }
 
 /* The table needs the pages no more. Once, whoever is first. */
@@ -383,13 +331,10 @@ void ock_region_destroy_all(struct ock_ctx *ctx)
 /* Takes a user of a region found under RCU. */
 static bool ock_region_hold(struct ock_region *region, struct ock_ref *ref)
 {
-	struct ock_hot *hot = rcu_dereference(region->hot);
+	struct ock_hot *hot = ock_hot_get(region);
 
-	if (IS_ERR_OR_NULL(hot) || !percpu_ref_tryget_live(&hot->ref)) {
-		if (!refcount_inc_not_zero(&region->users))
-			return false;
-		hot = NULL;
-	}
+	if (!hot && !refcount_inc_not_zero(&region->users))
+		return false;
 	*ref = (struct ock_ref){.region = region, .hot = hot};
 	return true;
 }
@@ -462,9 +407,45 @@ int ock_region_look(u64 cookie, u32 need, struct ock_ref *ref)
 	return ock_region_find(cookie, need, false, ref);
 }
 
-int ock_region_refusal(const struct ock_ref *ref)
+static void ock_region_release(struct ock_region *region, struct ock_hot *hot)
 {
-	return ref->region ? READ_ONCE(ref->region->refusal) : 0;
+	if (hot)
+		ock_hot_put(hot);
+	else
+		ock_region_put_user(region);
+}
+
+void ock_region_pause(struct ock_ref *ref)
+{
+	struct ock_region *region = ref->region;
+
+	if (!region || region->flags & ONECOPY_REGION_SINGLE_USE)
+		return;
+	ock_region_ref(region);
+	ock_region_release(region, ref->hot);
+}
+
+int ock_region_resume(struct ock_ref *ref)
+{
+	struct ock_region *region = ref->region;
+	bool held;
+	int err;
+
+	if (!region)
+		return 0;
+	err = READ_ONCE(region->refusal);
+	if (region->flags & ONECOPY_REGION_SINGLE_USE)
+		return err;
+	ref->region = NULL;
+	if (!err) {
+		rcu_read_lock();
+		held = ock_region_hold(region, ref);
+		rcu_read_unlock();
+		if (!held)
+			err = READ_ONCE(region->refusal) ?: -ENOENT;
+	}
+	ock_region_unref(region);
+	return err;
 }
 
 void ock_region_put(struct ock_ref *ref)
@@ -474,8 +455,5 @@ void ock_region_put(struct ock_ref *ref)
 	if (!region)
 		return;
 	ref->region = NULL;
-	if (ref->hot)
-		percpu_ref_put(&ref->hot->ref);
-	else
-		ock_region_put_user(region);
+	ock_region_release(region, ref->hot);
 }

@@ -17,7 +17,6 @@
  */
 
 #include <linux/list.h>
-#include <linux/percpu-refcount.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/rwsem.h>
@@ -98,8 +97,15 @@ int ock_region_look(u64 cookie, u32 need, struct ock_ref *ref);
 /* Gives it back; the last one unpins. May sleep. An empty @ref is fine. */
 void ock_region_put(struct ock_ref *ref);
 
-/* 0, or why lookups of a region that is held are refused by now. 0 without a region. */
-int ock_region_refusal(const struct ock_ref *ref);
+/*
+ * For who is going to wait, perhaps for long: keeps the region but not its pages,
+ * which may be given back meanwhile. To be followed by ock_region_resume(), whose 0
+ * says that the pages are there, the same ones; else @ref is empty and it says why not.
+ * Between the two @ref is not to be used otherwise. A SINGLE_USE region stays held: none
+ * but this user has it any more. May sleep. An empty @ref is fine.
+ */
+void ock_region_pause(struct ock_ref *ref);
+int ock_region_resume(struct ock_ref *ref);
 
 /* Gives a user back, for who counts by itself (map.c). May sleep. */
 void ock_region_put_user(struct ock_region *region);

@@ -120,7 +120,8 @@ struct onecopy_info {
  *
  * The pages are charged to the caller's RLIMIT_MEMLOCK (CAP_IPC_LOCK: not) and
  * to the module's limit per user, until the region is destroyed or stale and the
- * last copy in flight is done.
+ * last copy in flight is done. One that waits for its caller's memory is not
+ * waited for, unless it has used up the region (SINGLE_USE).
  *
  * Errors
  *  EFAULT        memory that is not there or not so accessible, device memory,

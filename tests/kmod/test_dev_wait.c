@@ -71,7 +71,7 @@ static void *wait_copy(void *arg)
 }
 
 /* Begins a copy, of whose local pages @there are, and comes back when it waits for the next. */
-static void begin(struct scene *s, bool write, int there)
+static void begin_on(struct scene *s, uint32_t flags, bool write, int there)
 {
 	uint8_t *bytes = km_pages(PAGES * page);
 	struct waiter *w = &s->waiter;
@@ -82,7 +82,7 @@ static void begin(struct scene *s, bool write, int there)
 	km_fill(s->p, PAGES * page, 1);
 	w->fd = dv_open();
 	w->write = write;
-	w->cookie = dv_create(s->fd, s->p, PAGES * page, DV_RW);
+	w->cookie = dv_create(s->fd, s->p, PAGES * page, DV_RW | flags);
 	w->local = km_pages(PAGES * page);
 	s->uffd = user_faults(w->local, PAGES * page);
 	km_fill(bytes, PAGES * page, 7);
@@ -91,6 +91,11 @@ static void begin(struct scene *s, bool write, int there)
 	KM_EQ(read(s->uffd, &message, sizeof(message)), sizeof(message));
 	KM_EQ(message.event, UFFD_EVENT_PAGEFAULT);
 	KM_EQ(message.arg.pagefault.address & -page, (uintptr_t)w->local + there * page);
+}
+
+static void begin(struct scene *s, bool write, int there)
+{
+	begin_on(s, 0, write, there);
 }
 
 /* The pages that are missing, and the copy's end. */
@@ -174,12 +179,56 @@ static void write_after_destruction(void)
 	}
 }
 
+/* Who makes a copy wait does not make the region's owner pay for as long. */
+static void given_back(void)
+{
+	for (int hot = 0; hot < 2; hot++) {
+		for (int write = 0; write < 2; write++) {
+			double until = km_now() + (km_slow() ? 60 : 10);
+			struct scene s;
+
+			begin_on(&s, ONECOPY_REGION_ANY_USER, write, 1);
+			KM_EQ(dv_info(s.waiter.fd).pinned_bytes, PAGES * page);
+			for (int i = 0; hot && i < 200; i++) {
+				uint8_t byte;
+
+				KM_EQ(dv_read(s.fd, s.waiter.cookie, 0, &byte, 1), 1);
+			}
+			end_region(&s, false);
+			/* With many users it takes a moment. */
+			while (hot && dv_info(s.waiter.fd).pinned_bytes && km_now() < until)
+				km_pause();
+			KM_EQ(dv_info(s.waiter.fd).pinned_bytes, 0);
+			finish(&s, 1);
+			KM_EQ(s.waiter.result, -1);
+			KM_EQ(s.waiter.err, ENOENT);
+		}
+	}
+}
+
+/* A copy that has used up its region is all that keeps it: it goes on. */
+static void used_up(void)
+{
+	for (int write = 0; write < 2; write++) {
+		struct scene s;
+
+		begin_on(&s, ONECOPY_REGION_SINGLE_USE, write, 1);
+		KM_OK(close(s.fd));
+		finish(&s, 1);
+		KM_EQ(s.waiter.result, PAGES * page);
+		KM_EQ(km_differ(write ? s.p : s.waiter.local, PAGES * page, write ? 7 : 1),
+		      PAGES * page);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
 		{.name = "comes_late", .run = comes_late},
 		{.name = "read_after_destruction", .run = read_after_destruction},
 		{.name = "write_after_destruction", .run = write_after_destruction},
+		{.name = "given_back", .run = given_back},
+		{.name = "used_up", .run = used_up},
 		{0},
 	};
 
