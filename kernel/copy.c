@@ -9,6 +9,7 @@
 
 #include <onecopy.h>
 
+#include "hot.h"
 #include "stats.h"
 #include "trace.h"
 
@@ -74,6 +75,7 @@ int ock_end_local(struct ock_end *end, const struct ock_vec *vec, u32 nr)
 int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool writable,
 		const struct ock_limits *limits)
 {
+	bool closing = ock_hot_closing();
 	struct ock_pages *pages;
 	int err;
 
@@ -81,6 +83,8 @@ int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool wri
 	if (!pages)
 		return -ENOMEM;
 	err = ock_pages_pin(pages, vec, nr, writable, limits);
+	if (closing && ock_hot_settle(err))
+		err = ock_pages_pin(pages, vec, nr, writable, limits);
 	if (err) {
 		kfree(pages);
 		return err;

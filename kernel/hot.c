@@ -104,8 +104,11 @@ bool ock_hot_closing(void)
 	return atomic_read(&nr_closing);
 }
 
-void ock_hot_settle(void)
+bool ock_hot_settle(int err)
 {
+	if (err != -ENOMEM && err != -EDQUOT)
+		return false;
 	rcu_barrier();
 	flush_workqueue(workqueue);
+	return true;
 }

@@ -28,11 +28,15 @@ struct ock_hot *ock_hot_get(struct ock_region *region);
 void ock_hot_put(struct ock_hot *hot);
 
 /*
- * For who is refused a charge: counts were closed and have yet to end. If so before
- * the attempt, ock_hot_settle(), which sleeps, ends those that nobody uses, and the
- * attempt is worth repeating.
+ * For who needs a charge. Asked before the attempt: whether counts were closed that have
+ * yet to end.
  */
 bool ock_hot_closing(void);
-void ock_hot_settle(void);
+
+/*
+ * If so, and @err is a charge refused: ends those that nobody uses any more, and the attempt is
+ * worth repeating. Sleeps, for a grace period.
+ */
+bool ock_hot_settle(int err);
 
 #endif

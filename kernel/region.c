@@ -228,8 +228,8 @@ static int ock_region_pin(struct ock_region *region, const struct ock_vec *vec, 
 	}
 }
 
-int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
-		      u64 *cookie, u32 *slot, u64 *generation)
+static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
+			  u64 *cookie, u32 *slot, u64 *generation)
 {
 	struct ock_region *region;
 	int err;
@@ -279,6 +279,18 @@ give:
 	ock_user_region_give(region->user);
 free:
 	kfree(region);
+	return err;
+}
+
+int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
+		      u64 *cookie, u32 *slot, u64 *generation)
+{
+	bool closing = ock_hot_closing();
+	int err = ock_region_try(ctx, vec, nr, flags, cookie, slot, generation);
+
+	/* What stands in the way may have been destroyed already. */
+	if (closing && ock_hot_settle(err))
+		err = ock_region_try(ctx, vec, nr, flags, cookie, slot, generation);
 	return err;
 }
 

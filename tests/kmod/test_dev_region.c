@@ -179,6 +179,39 @@ static void memlock(void)
 	KM_OK(close(fd));
 }
 
+/* A region that was in much use is given back by its destruction like any other. */
+static void memlock_after_use(void)
+{
+	const size_t bytes = 5 << 20;
+	const struct rlimit limit = {8 << 20, 8 << 20};
+	const uint32_t flags = DV_RO | ONECOPY_REGION_ANY_USER;
+	uint8_t *p = km_pages(bytes), *q = km_pages(bytes), local[64];
+	volatile struct onecopy_completion *word;
+	int fd;
+
+	KM_OK(setrlimit(RLIMIT_MEMLOCK, &limit));
+	fd = dv_open();
+	word = dv_async(fd, 8, -1);
+	/* CAP_IPC_LOCK: not charged. */
+	if (geteuid() == 0)
+		km_drop(KM_OTHER_USER);
+	for (int i = 0; i < 20; i++) {
+		uint64_t cookie = dv_create(fd, p, bytes, flags), small;
+
+		for (int j = 0; j < 100; j++)
+			KM_EQ(dv_read(fd, cookie, 0, local, sizeof(local)), sizeof(local));
+		KM_ERR(create1(fd, q, bytes, DV_RO), ENOMEM);
+		KM_OK(dv_destroy(fd, cookie));
+		if (i & 1)
+			continue;
+		/* Local memory that is pinned, too. */
+		small = dv_create(fd, km_pages(4096), 4096, flags);
+		KM_OK(dv_read_async(fd, small, 0, q, bytes, 0, 0));
+		KM_EQ(dv_wait(word), 0);
+		KM_OK(dv_destroy(fd, small));
+	}
+}
+
 static void limits(void)
 {
 	static const char pages[] = "/sys/module/onecopy/parameters/max_user_pages";
@@ -294,6 +327,7 @@ int main(int argc, char **argv)
 		{.name = "destroyed", .run = destroyed},
 		{.name = "single_use", .run = single_use},
 		{.name = "memlock", .run = memlock},
+		{.name = "memlock_after_use", .run = memlock_after_use},
 		{.name = "limits", .run = limits},
 		{.name = "left_behind", .run = left_behind},
 		{.name = "other_user", .run = other_user},
