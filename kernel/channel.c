@@ -28,6 +28,7 @@
 #include <linux/spinlock.h>
 #include <linux/topology.h>
 
+#include "compat.h"
 #include "dma.h"
 
 #define OCK_CHANNELS_MAX 4
@@ -43,7 +44,7 @@ MODULE_PARM_DESC(dmatimeout,
 
 struct ock_channel {
 	struct dma_chan *chan;
-	struct device *device;
+	struct device *device;	 /* does the accesses: memory is mapped for it */
 	struct mutex submit;	 /* held to submit and to reset */
 	spinlock_t lock;	 /* of what follows */
 	struct list_head pieces; /* in flight */
@@ -85,7 +86,7 @@ static int ock_channel_create(struct ock_channel **result)
 		kfree(channel);
 		return -ENODEV;
 	}
-	channel->device = channel->chan->device->dev;
+	channel->device = ock_dma_device(channel->chan);
 	mutex_init(&channel->submit);
 	spin_lock_init(&channel->lock);
 	INIT_LIST_HEAD(&channel->pieces);

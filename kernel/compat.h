@@ -7,6 +7,7 @@
  * into the headers and says OCK_HAVE_...; no other file asks.
  */
 
+#include <linux/dmaengine.h>
 #include <linux/eventfd.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -42,6 +43,18 @@ static inline void ock_eventfd_signal(struct eventfd_ctx *ctx)
 	eventfd_signal(ctx, 1);
 #endif
 }
+
+#ifdef CONFIG_DMA_ENGINE
+/* The one to map memory for: a channel may have a device of its own. */
+static inline struct device *ock_dma_device(struct dma_chan *chan)
+{
+#ifdef OCK_HAVE_DMA_DEVICE
+	return dmaengine_get_dma_device(chan);
+#else
+	return chan->device->dev;
+#endif
+}
+#endif
 
 #ifndef OCK_HAVE_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
