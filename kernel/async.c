@@ -373,11 +373,6 @@ u64 ock_async_slots(const struct ock_async *async)
 	return async->words.nr_slots;
 }
 
-bool ock_async_have_dma(void)
-{
-	return ock_dma_available();
-}
-
 /* ---- a file's ---- */
 
 /* Under the lock, so that who has said so has left it. */
@@ -391,7 +386,7 @@ static bool ock_async_landed(struct ock_async *async)
 	return landed;
 }
 
-static void ock_async_destroy(struct ock_async *async)
+void ock_async_close(struct ock_async *async)
 {
 	struct ock_job *job;
 
@@ -465,26 +460,11 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	while (async->nr_threads < threads) {
 		err = ock_async_start(async, config);
 		if (err) {
-			ock_async_destroy(async);
+			ock_async_close(async);
 			return err;
 		}
 	}
 	async->events.eventfd = config->eventfd;
 	*result = async;
 	return 0;
-}
-
-void ock_async_close(struct ock_async *async)
-{
-	ock_async_destroy(async);
-}
-
-int ock_async_init(void)
-{
-	return ock_dma_init();
-}
-
-void ock_async_exit(void)
-{
-	ock_dma_exit();
 }

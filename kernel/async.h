@@ -97,10 +97,4 @@ __poll_t ock_async_poll(const struct ock_async *async);
 ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 
-/* Whether OCK_SUBMIT_DMA would find a channel now. */
-bool ock_async_have_dma(void);
-
-int ock_async_init(void);
-void ock_async_exit(void);
-
 #endif

@@ -34,7 +34,7 @@ module_param(sync, bool, 0644);
 MODULE_PARM_DESC(sync, "End every copy within its ioctl (0)");
 
 /* What a copy command asks for, whichever it is. */
-struct ock_knem_copy {
+struct ock_knem_request {
 	u32 flags;
 	u32 slot;
 	bool report; /* in the slot, whatever the flags */
@@ -46,7 +46,7 @@ struct ock_knem_copy {
 };
 
 /* Whether the flags make sense here and now; before any cookie is looked up. */
-static int ock_knem_check(struct ock_knem *knem, struct ock_knem_copy *request)
+static int ock_knem_check(struct ock_knem *knem, struct ock_knem_request *request)
 {
 	u32 *flags = &request->flags;
 	struct ock_async *async = ock_knem_async(knem);
@@ -70,7 +70,7 @@ static int ock_knem_check(struct ock_knem *knem, struct ock_knem_copy *request)
 }
 
 /* How to submit it; 0: not at all, it ends within the call. */
-static u32 ock_knem_how(struct ock_knem *knem, const struct ock_knem_copy *request)
+static u32 ock_knem_how(struct ock_knem *knem, const struct ock_knem_request *request)
 {
 	u32 flags = request->flags;
 	u32 how;
@@ -92,7 +92,7 @@ static u32 ock_knem_how(struct ock_knem *knem, const struct ock_knem_copy *reque
 	return how;
 }
 
-static int ock_knem_local(struct ock_knem *knem, struct ock_knem_copy *request, bool pin)
+static int ock_knem_local(struct ock_knem *knem, struct ock_knem_request *request, bool pin)
 {
 	struct ock_end *end = request->write ? &request->copy.source : &request->copy.destination;
 
@@ -103,7 +103,7 @@ static int ock_knem_local(struct ock_knem *knem, struct ock_knem_copy *request, 
 }
 
 /* In the caller. The errors that are the request's, not the copy's, are returned. */
-static int ock_knem_run(struct ock_knem *knem, struct ock_knem_copy *request, int broken,
+static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request, int broken,
 			u32 *status)
 {
 	u32 event = request->flags & KNEM_FLAG_NOTIFY_FD ? OCK_SUBMIT_EVENT : 0;
@@ -135,7 +135,7 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_copy *request, in
 }
 
 /* The regions of @request->copy are there; local memory is yet to come. */
-static int ock_knem_go(struct ock_knem *knem, struct ock_knem_copy *request, u32 *status)
+static int ock_knem_go(struct ock_knem *knem, struct ock_knem_request *request, u32 *status)
 {
 	struct ock_async *async = ock_knem_async(knem);
 	u32 how = ock_knem_how(knem, request);
@@ -168,7 +168,7 @@ static int ock_knem_go(struct ock_knem *knem, struct ock_knem_copy *request, u32
 static int ock_knem_copy(struct ock_knem *knem, u64 source, u64 source_offset, u64 destination,
 			 u64 destination_offset, u64 length, u32 flags, u32 slot, u32 *status)
 {
-	struct ock_knem_copy request = {.flags = flags, .slot = slot};
+	struct ock_knem_request request = {.flags = flags, .slot = slot};
 	int err;
 
 	err = ock_knem_check(knem, &request);
@@ -190,7 +190,7 @@ out:
 }
 
 /* @request: all but the copy and the vec. */
-static int ock_knem_inline(struct ock_knem *knem, struct ock_knem_copy *request, u64 array,
+static int ock_knem_inline(struct ock_knem *knem, struct ock_knem_request *request, u64 array,
 			   u64 cookie, u64 offset, u64 length, u32 *status)
 {
 	struct ock_copy *copy = &request->copy;
@@ -236,7 +236,7 @@ int ock_knem_copy_bounded(struct ock_knem *knem, union ock_knem_argument *argume
 int ock_knem_inline_whole(struct ock_knem *knem, union ock_knem_argument *argument)
 {
 	struct knem_cmd_inline_copy *copy = &argument->inline_copy;
-	struct ock_knem_copy request = {
+	struct ock_knem_request request = {
 		.flags = copy->flags,
 		.slot = copy->async_status_index,
 		.nr = copy->local_iovec_nr,
@@ -250,7 +250,7 @@ int ock_knem_inline_whole(struct ock_knem *knem, union ock_knem_argument *argume
 int ock_knem_inline_bounded(struct ock_knem *knem, union ock_knem_argument *argument)
 {
 	struct knem_cmd_inline_copy_bounded *copy = &argument->inline_copy_bounded;
-	struct ock_knem_copy request = {
+	struct ock_knem_request request = {
 		.flags = copy->flags,
 		.slot = copy->async_status_index,
 		.nr = copy->local_iovec_nr,
@@ -264,7 +264,7 @@ int ock_knem_inline_bounded(struct ock_knem *knem, union ock_knem_argument *argu
 int ock_knem_async_recv(struct ock_knem *knem, union ock_knem_argument *argument)
 {
 	struct knem_cmd_init_async_recv_param *recv = &argument->async_recv;
-	struct ock_knem_copy request = {
+	struct ock_knem_request request = {
 		.flags = recv->flags,
 		.slot = recv->status_index,
 		.report = true,
@@ -279,7 +279,7 @@ int ock_knem_async_recv(struct ock_knem *knem, union ock_knem_argument *argument
 int ock_knem_sync_recv(struct ock_knem *knem, union ock_knem_argument *argument)
 {
 	struct knem_cmd_sync_recv_param *recv = &argument->sync_recv;
-	struct ock_knem_copy request = {
+	struct ock_knem_request request = {
 		.flags = recv->flags,
 		.within = true,
 		.nr = recv->recv_iovec_nr,

@@ -56,7 +56,8 @@ void ock_user_put(struct ock_user *user)
 		return;
 	list_del(&user->node);
 	mutex_unlock(&users_lock);
-	WARN_ON_ONCE(atomic64_read(&user->pages) || atomic_read(&user->regions));
+	WARN_ON_ONCE(atomic64_read(&user->pages) || atomic_read(&user->regions) ||
+		     atomic_read(&user->threads));
 	kfree(user);
 	ock_stat_dec(OCK_LIVE_USERS);
 }

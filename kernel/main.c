@@ -7,7 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 
-#include "async.h"
+#include "dma.h"
 #include "file.h"
 #include "knem.h"
 #include "map.h"
@@ -22,7 +22,7 @@ struct ock_part {
 /* Devices last: at once they are open to all. */
 static const struct ock_part parts[] = {
 	{ock_region_init, ock_region_exit}, {ock_map_init, ock_map_exit},
-	{ock_async_init, ock_async_exit},   {ock_file_init, ock_file_exit},
+	{ock_dma_init, ock_dma_exit},	    {ock_file_init, ock_file_exit},
 	{ock_knem_init, ock_knem_exit},
 };
 

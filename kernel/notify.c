@@ -23,7 +23,7 @@ void ock_generations_init(struct ock_generations *generations)
 	mutex_init(&generations->lock);
 }
 
-static void ock_generations_free(struct ock_generations *generations)
+void ock_generations_deinit(struct ock_generations *generations)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(generations->pages); i++) {
 		/* Not __free_page(): user space may have pinned it through its mapping. */
@@ -33,11 +33,6 @@ static void ock_generations_free(struct ock_generations *generations)
 	}
 	bitmap_free(generations->used);
 	generations->used = NULL;
-}
-
-void ock_generations_deinit(struct ock_generations *generations)
-{
-	ock_generations_free(generations);
 }
 
 /* Under generations->lock. */
@@ -51,7 +46,7 @@ static int ock_generations_prepare(struct ock_generations *generations)
 	for (size_t i = 0; i < ARRAY_SIZE(generations->pages); i++) {
 		generations->pages[i] = alloc_page(OCK_GFP_USER);
 		if (!generations->pages[i]) {
-			ock_generations_free(generations);
+			ock_generations_deinit(generations);
 			return -ENOMEM;
 		}
 	}
