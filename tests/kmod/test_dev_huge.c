@@ -141,7 +141,7 @@ static void not_pinned(void)
 	if (pid == 0) {
 		struct iovec to = {km_pages(page), page};
 
-		KM_TRUE(process_vm_readv(getppid(), &to, 1, &iov, 1, 0) == -1);
+		KM_ERR(process_vm_readv(getppid(), &to, 1, &iov, 1, 0), EFAULT);
 		KM_EQ(km_touch(s.m, false), SIGSEGV);
 		_exit(0);
 	}

@@ -245,7 +245,7 @@ static void not_passed_on(void)
 		struct iovec to = {p, 64}, from = {m, 64};
 
 		/* process_vm_readv() pins: it gets nothing of the parent's. */
-		KM_TRUE(process_vm_readv(getppid(), &to, 1, &from, 1, 0) == -1);
+		KM_ERR(process_vm_readv(getppid(), &to, 1, &from, 1, 0), EFAULT);
 		_exit(0);
 	}
 	km_join(pid);
