@@ -32,7 +32,7 @@ struct ock_region {
 	struct rhash_head hash;
 	u32 flags;
 	int refusal; /* -ESTALE or -ENOENT: what lookups get from now on; no lock */
-	kuid_t uid;  /* the creator's */
+	kuid_t uid;  /* whose it is: ctx->uid */
 	struct ock_pages pages;
 	struct ock_watch *watch;
 

@@ -10,7 +10,7 @@
  * may copy from or into the region or map it, as its protection allows. Regions
  * belong to the open file they were created through: they are gone when they
  * are destroyed or when the last descriptor of that file is closed, whichever
- * is first.
+ * is first. Their user is who opened it: the real uid at open().
  *
  * Conventions. Each request is ioctl(fd, ONECOPY_IOC_..., &argument). The first
  * member of each argument is its size in bytes. The kernel takes a smaller one
