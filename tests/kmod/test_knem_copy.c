@@ -212,6 +212,11 @@ static void faults(void)
 	KM_ERR(kn_inline(fd, rw, 0, hole, 4 * page, true, 0), EFAULT);
 	KM_ERR(kn_inline(fd, rw, 0, hole, 4 * page, false, KNEM_FLAG_PINLOCAL), EFAULT);
 	KM_ERR(kn_inline(fd, rw, 0, hole, 4 * page, true, KNEM_FLAG_PINLOCAL), EFAULT);
+	/* Past the end of all addresses; not with 32 bits. */
+	if (SIZE_MAX == UINT64_MAX) {
+		KM_EQ(kn_inline(fd, rw, 0, hole, SIZE_MAX, false, 0), KNEM_STATUS_FAILED);
+		KM_ERR(kn_inline(fd, rw, 0, hole, SIZE_MAX, true, 0), EFAULT);
+	}
 	KM_EQ(km_differ(p, 4 * page, 1), 4 * page);
 	/* What the copy does not reach does not matter. */
 	KM_EQ(kn_inline(fd, rw, 2 * page, hole, 4 * page, false, 0), KNEM_STATUS_SUCCESS);
