@@ -276,7 +276,7 @@ void *oc_heap_memalign(size_t align, size_t bytes)
 		return NULL;
 	if (bytes < OC_HEAP_PAGE)
 		bytes = OC_HEAP_PAGE;
-	if (bytes > EXTENT_MIN || align >= OC_HEAP_EXTENT) {
+	if (bytes > EXTENT_MIN || align >= OC_HEAP_EXTENT || !oc_mi.memalign) {
 		p = alloc_extent(align, bytes, bytes);
 	} else {
 		mine = thread_heap();

@@ -7,6 +7,10 @@
  * and 3.x, where it is a pointer. Until 3.2 a heap belongs to the thread that
  * made it; from 3.2 on any thread may allocate from any heap, and heaps are not
  * deleted with their thread.
+ *
+ * Up to 3.1 (Debian 13 has 3.0.1) mimalloc 3 may forget that a page has aligned blocks when
+ * the page goes from one thread to another, which is repaired in upstream's commit 5d98acad,
+ * and then frees such a block at the wrong place: blocks overlap.
  */
 #include "heap_mimalloc.h"
 
@@ -68,6 +72,8 @@ int oc_mi_load(const char **why)
 	}
 	arena_by_pointer = version >= 300;
 	oc_mi.heap_is_shared = arena_by_pointer && version_minor_of_3(version) >= 2;
+	if (arena_by_pointer && !oc_mi.heap_is_shared)
+		oc_mi.memalign = NULL;
 	oc_mi.arena_max = arena_by_pointer ? (size_t)16 << 30 : SIZE_MAX & ~(OC_MI_SEGMENT - 1);
 	return 0;
 }

@@ -15,6 +15,7 @@ struct oc_mi_heap;
 struct oc_mi {
 	void *(*malloc)(struct oc_mi_heap *heap, size_t bytes);
 	void *(*zalloc)(struct oc_mi_heap *heap, size_t bytes);
+	/* NULL where it cannot be relied upon (3.0, 3.1). */
 	void *(*memalign)(struct oc_mi_heap *heap, size_t bytes, size_t align);
 	void (*free)(void *p);
 	size_t (*usable_size)(const void *p);
