@@ -183,10 +183,11 @@ def test_descriptors_closed_before(runner: Runner, program: MakeProgram, who: st
 
 
 @modes
-def test_descriptor_closed_after(runner: Runner, program: MakeProgram, env: Mapping[str, str]) -> None:
+def test_descriptor_closed_after(runner: Runner, program: MakeProgram, mode: str) -> None:
     """Once peers have mapped the heap its descriptor is not missed."""
     path = runner.cwd / "stats"
-    runner.mpirun(3, program("closes"), "after", "all", env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **env})
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **MODES[mode]}
+    runner.mpirun(3, program("closes"), "after", "all", env=env)
     assert served(path, "bcast") == [6] * 3
 
 
