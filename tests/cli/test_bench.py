@@ -114,7 +114,13 @@ def test_beneath_is_past_what_is_preloaded(runner: Runner, tmp_path: Path) -> No
     source, library = tmp_path / "deaf.c", tmp_path / "libdeaf.so"
     source.write_text("int MPI_Alltoall(void) { return 0; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    words: list[str | Path] = [runner.build / "bench/collbench", "--collectives=alltoall", "--sizes=64", "--warm", "--seconds=0.01"]
+    words: list[str | Path] = [
+        runner.build / "bench/collbench",
+        "--collectives=alltoall",
+        "--sizes=64",
+        "--warm",
+        "--seconds=0.01",
+    ]
     argv = runner.mpirun_argv(2, *words, "--beneath", preload=False)
     done = runner.run(*argv, env={"LD_PRELOAD": str(library)}, check=False)
     errors = {row["mode"]: int(row["errors"]) for row in csv.DictReader(done.stdout.splitlines())}
