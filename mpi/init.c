@@ -220,19 +220,19 @@ static int comm_of(const int *present, int count, MPI_Comm *comm)
 }
 
 /* NULL, with a communicator of this machine's ranks that run under us, or why there is none. */
-static const char *find_node(bool announced, MPI_Comm *node_comm)
+static const char *find_node(MPI_Comm *node_comm)
 {
 	static const char unknown[] = "the MPI cannot tell this machine's ranks";
 	int present[OC_MAX_RANKS], size, count;
 
-	if (!announced)
+	if (pmpi()->Comm_size(oc_abi.comm_world, &size))
+		return unknown;
+	count = oc_presence_find(size, present, OC_MAX_RANKS);
+	if (count < 0)
 		return pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0,
 					       oc_abi.info_null, node_comm)
 			       ? unknown
 			       : NULL;
-	if (pmpi()->Comm_size(oc_abi.comm_world, &size))
-		return unknown;
-	count = oc_presence_find(size, present, OC_MAX_RANKS);
 	if (size < 2)
 		return "one rank on this machine";
 	if (count < 2)
@@ -242,7 +242,7 @@ static const char *find_node(bool announced, MPI_Comm *node_comm)
 	return comm_of(present, count, node_comm) ? unknown : NULL;
 }
 
-static const char *start(bool announced)
+static const char *start(void)
 {
 	MPI_Comm node_comm;
 	const char *why = "this MPI library lacks symbols of its ABI";
@@ -251,7 +251,7 @@ static const char *start(bool announced)
 		oc_note("%s", why);
 		return why;
 	}
-	why = find_node(announced, &node_comm);
+	why = find_node(&node_comm);
 	if (why)
 		return why;
 	why = start_node(node_comm);
@@ -259,12 +259,12 @@ static const char *start(bool announced)
 	return why;
 }
 
-static void initialised(bool announced)
+static void initialised(void)
 {
 	spare_children();
 	if (oc_pmpi_is_ours()) {
 		oc_malloc_activate();
-		oc_adapter.idle = start(announced);
+		oc_adapter.idle = start();
 	} else {
 		oc_adapter.idle =
 			"the MPI is not the one that onecopy's " OC_ABI_NAME " library is made for";
@@ -276,27 +276,27 @@ static void initialised(bool announced)
 
 OC_EXPORT int PMPI_Init(int *argc, char ***argv)
 {
-	bool announced = oc_presence_announce();
 	int err;
 
+	oc_presence_announce();
 	oc_malloc_bypass++;
 	err = pmpi()->Init(argc, argv);
 	oc_malloc_bypass--;
 	if (!err)
-		initialised(announced);
+		initialised();
 	return err;
 }
 
 OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	bool announced = oc_presence_announce();
 	int err;
 
+	oc_presence_announce();
 	oc_malloc_bypass++;
 	err = pmpi()->Init_thread(argc, argv, required, provided);
 	oc_malloc_bypass--;
 	if (!err)
-		initialised(announced);
+		initialised();
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #include "presence.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define BACKLOG 4096 /* peers that have looked; the kernel's limit is as high */
 
 static struct {
+	bool named; /* the job */
 	uint64_t job;
 	long rank;
 	int fd;	   /* the name's, -1 none */
@@ -40,7 +42,7 @@ static socklen_t name_of(struct sockaddr_un *addr, long rank)
 	return oc_address_make(addr, name);
 }
 
-bool oc_presence_announce(void)
+void oc_presence_announce(void)
 {
 	const char *space = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
 	const char *server = getenv("PMIX_SERVER_URI2");
@@ -48,7 +50,8 @@ bool oc_presence_announce(void)
 	socklen_t len;
 
 	if (!space || !rank)
-		return false;
+		return;
+	self.named = true;
 	/* A name of a job may come again in another one's; its server's address does not. */
 	self.job = hash(hash(0xcbf29ce484222325u, space), server ? server : "");
 	self.rank = strtol(rank, NULL, 10);
@@ -58,7 +61,6 @@ bool oc_presence_announce(void)
 	if (self.fd < 0 || self.probe < 0 || bind(self.fd, (struct sockaddr *)&addr, len) ||
 	    listen(self.fd, BACKLOG))
 		oc_presence_withdraw();
-	return true;
 }
 
 static bool is_here(long rank)
@@ -80,6 +82,8 @@ int oc_presence_find(int world_size, int *ranks, int room)
 {
 	int count = 0;
 
+	if (!self.named)
+		return -1;
 	if (self.fd < 0)
 		return 0;
 	for (int rank = 0; rank < world_size; rank++) {

@@ -15,14 +15,12 @@
  * One thread.
  */
 
-#include <stdbool.h>
-
-/* Before the MPI's MPI_Init(). False: this job has no name here, nothing is known. */
-bool oc_presence_announce(void);
+/* Before the MPI's MPI_Init(). */
+void oc_presence_announce(void);
 
 /* After it: the world ranks that are here and announced themselves, this one among them, in
  * rising order, the first @room of them into @ranks; how many there are. 0 when this rank
- * could not announce itself. */
+ * could not announce itself, -1 when this job has no name and nothing is known. */
 int oc_presence_find(int world_size, int *ranks, int room);
 
 /* When all that were found have found the others. */
