@@ -336,11 +336,11 @@ static int wait_for(struct oc_run *run, const struct oc_step *step)
 	return oc_run_idle(run, step->peer, line, seen);
 }
 
-/* Whether a step has a stage still to post. */
+/* Whether a step, in the state run_step() left it in or done (1), has a stage to post. */
 static bool will_post(const struct oc_step *step, uint8_t state)
 {
-	return step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
-	       (step->kind == OC_STEP_SEND && state != 2);
+	return !state && (step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
+			  step->kind == OC_STEP_SEND);
 }
 
 static int run_steps(struct oc_run *run)
@@ -361,19 +361,17 @@ static int run_steps(struct oc_run *run)
 
 			if (done[i] == 1)
 				continue;
-			if (!deps_done(run, step) || (owes && will_post(step, done[i]))) {
-				owes = owes || will_post(step, done[i]);
-				continue;
+			if (deps_done(run, step) && !(owes && will_post(step, done[i]))) {
+				if (run_step(run, step, &done[i])) {
+					done[i] = 1;
+					moved = true;
+				} else if (stuck == plan->nsteps) {
+					stuck = i;
+				}
+				if (run->err)
+					return run->err;
 			}
-			if (run_step(run, step, &done[i])) {
-				done[i] = 1;
-				moved = true;
-			} else {
-				owes = owes || will_post(step, done[i]);
-				stuck = stuck < i ? stuck : i;
-			}
-			if (run->err)
-				return run->err;
+			owes = owes || will_post(step, done[i]);
 		}
 		while (first < plan->nsteps && done[first] == 1)
 			first++;
