@@ -270,8 +270,8 @@ static void print_row(const struct options *opt, const struct cell *cell, size_t
 	       sum->errors, speed);
 }
 
-/* Prepares, times and on demand verifies one pass of each way; the ways take turns in going first.
- */
+/* Prepares, times and on demand verifies one pass of each way; they take turns in
+ * going first. */
 static void run_pass(const struct options *opt, const struct cell *cell, size_t calls, size_t pass,
 		     bool verify, struct sum sums[WAYS])
 {

@@ -316,7 +316,7 @@ def round_tasks(bench: Bench, what: Sequence[str], ranks: int, number: int, smal
             (f"{ranks} ranks, overhead {name}", partial(bench.overhead, variant, ranks, number, name, small))
             for name in s.collectives
             for variant in bench.order(number)
-            if variant.name.startswith(cells.SUBJECT)
+            if cells.is_subject(variant.name)
         )
     if "first-use" in what:
         for count, size in FIRST_USE:

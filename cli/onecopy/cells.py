@@ -76,6 +76,11 @@ class BrokenError(ValueError):
     """A CSV that is none of ours; the text says where."""
 
 
+def is_subject(variant: str) -> bool:
+    """Whether a variant's name is one of ours, with whatever mechanism."""
+    return variant.startswith(SUBJECT)
+
+
 def header(kind: type[AnyRow]) -> list[str]:
     return [f.name for f in fields(kind)]
 

@@ -18,11 +18,11 @@ SMALL = 4096  # up to here a difference in ns says more than a ratio
 
 
 def baselines(variants: Sequence[str]) -> list[str]:
-    return [v for v in variants if not v.startswith(cells.SUBJECT)]
+    return [v for v in variants if not cells.is_subject(v)]
 
 
 def subjects(variants: Sequence[str]) -> list[str]:
-    return [v for v in variants if v.startswith(cells.SUBJECT)]
+    return [v for v in variants if cells.is_subject(v)]
 
 
 def _shown(spread: Spread) -> str:
