@@ -257,6 +257,30 @@ void km_kill(pid_t pid)
 	KM_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+pid_t km_kill_in(void (*loop)(void *arg, int ready), void *arg, int pauses)
+{
+	char byte = 0;
+	int way[2];
+	pid_t pid;
+
+	KM_OK(pipe(way));
+	pid = km_fork();
+	if (pid == 0) {
+		loop(arg, way[1]);
+		_exit(0);
+	}
+	KM_OK(close(way[1]));
+	if (read(way[0], &byte, 1) == 1) {
+		for (int i = 0; i < pauses; i++)
+			km_pause();
+		km_kill(pid);
+	} else {
+		km_join(pid); /* says why */
+	}
+	KM_OK(close(way[0]));
+	return pid;
+}
+
 void km_drop(uid_t uid)
 {
 	if (geteuid())

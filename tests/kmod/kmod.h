@@ -99,6 +99,9 @@ pid_t km_fork(void);
 void km_join(pid_t pid);
 /* The child was killed by us: no verdict expected. */
 void km_kill(pid_t pid);
+/* A child in @loop, which writes a byte to @ready each time it is about to do what it is to
+ * be killed in, and is after so many pauses. Its number, of which no process is left. */
+pid_t km_kill_in(void (*loop)(void *arg, int ready), void *arg, int pauses);
 /* Becomes another user for good, root's powers gone. */
 void km_drop(uid_t uid);
 /* A number in a file, e.g. of /proc or /sys; -1 if it is not there. */

@@ -253,6 +253,26 @@ static void not_passed_on(void)
 	KM_EQ(dv_read(fd, cookie, 0, m + page, 100), 100);
 }
 
+struct big_map {
+	uint64_t cookie;
+	size_t bytes;
+	int fd, zero;
+};
+
+static void touch_by_read(void *arg, int ready)
+{
+	const struct big_map *big = arg;
+
+	for (;;) {
+		uint8_t *m = dv_map(big->fd, big->cookie, 0, big->bytes, BOTH);
+
+		KM_TRUE(m != MAP_FAILED);
+		KM_EQ(write(ready, "", 1), 1);
+		KM_EQ(read(big->zero, m + big->bytes - page, 1), 1);
+		KM_OK(munmap(m, big->bytes));
+	}
+}
+
 /*
  * Killed while the kernel writes to a mapping for the first time, and far into it: the
  * process ends. The same pages over and over make a mapping that takes long to fill.
@@ -260,43 +280,22 @@ static void not_passed_on(void)
 static void killed_in_fault(void)
 {
 	enum { TIMES = 32, TRIES = 8 };
-	const size_t span = (size_t)16 << 20, bytes = TIMES * span;
+	const size_t span = (size_t)16 << 20;
 	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	struct big_map big = {.bytes = TIMES * span};
 	uint8_t *p = km_pages(span);
 	struct onecopy_segment segs[TIMES];
-	uint64_t cookie;
-	int fd = dv_open(), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
-	KM_OK(zero);
+	big.fd = dv_open();
+	big.zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	KM_OK(big.zero);
 	KM_OK(setrlimit(RLIMIT_MEMLOCK, &unlimited));
 	madvise(p, span, MADV_NOHUGEPAGE);
 	for (int i = 0; i < TIMES; i++)
 		segs[i] = dv_seg(p, span);
-	KM_OK(dv_create_try(fd, segs, TIMES, DV_RW, &cookie));
-	for (int try = 0; try < TRIES; try++) {
-		char ready = 0;
-		int way[2];
-		pid_t pid;
-
-		KM_OK(pipe(way));
-		pid = km_fork();
-		if (pid == 0) {
-			for (;;) {
-				uint8_t *m = dv_map(fd, cookie, 0, bytes, BOTH);
-
-				KM_TRUE(m != MAP_FAILED);
-				KM_EQ(write(way[1], &ready, 1), 1);
-				KM_EQ(read(zero, m + bytes - page, 1), 1);
-				KM_OK(munmap(m, bytes));
-			}
-		}
-		KM_EQ(read(way[0], &ready, 1), 1);
-		for (int i = 0; i < try; i++)
-			km_pause();
-		km_kill(pid);
-		KM_OK(close(way[0]));
-		KM_OK(close(way[1]));
-	}
+	KM_OK(dv_create_try(big.fd, segs, TIMES, DV_RW, &big.cookie));
+	for (int try = 0; try < TRIES; try++)
+		km_kill_in(touch_by_read, &big, try);
 }
 
 int main(int argc, char **argv)

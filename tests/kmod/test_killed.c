@@ -117,33 +117,15 @@ static bool testifies(pid_t pid)
 	return strstr(text, who);
 }
 
-/* A process that makes one request after the other is killed. */
-static pid_t kill_in(void (*request)(struct scene *s), int pauses)
+static void request_on(void *arg, int ready)
 {
-	char ready = 0;
-	int way[2];
-	pid_t pid;
+	void (*const *request)(struct scene * s) = arg;
+	struct scene s;
 
-	KM_OK(pipe(way));
-	pid = km_fork();
-	if (pid == 0) {
-		struct scene s;
-
-		prepare(&s);
-		KM_EQ(write(way[1], &ready, 1), 1);
-		for (;;)
-			request(&s);
-	}
-	KM_OK(close(way[1]));
-	if (read(way[0], &ready, 1) != 1) {
-		km_join(pid); /* says why */
-		return pid;
-	}
-	KM_OK(close(way[0]));
-	for (int i = 0; i < pauses; i++)
-		km_pause();
-	km_kill(pid);
-	return pid;
+	prepare(&s);
+	KM_EQ(write(ready, "", 1), 1);
+	for (;;)
+		(*request)(&s);
 }
 
 static void killed(void (*request)(struct scene *s), const struct witness *w)
@@ -152,12 +134,12 @@ static void killed(void (*request)(struct scene *s), const struct witness *w)
 
 	if (access(w->enable, W_OK)) {
 		for (int i = 0; i < TRIES / 4; i++)
-			kill_in(request, 1 + i % 20);
+			km_kill_in(request_on, &request, 1 + i % 20);
 		km_skip("no %s: only that the request ends was seen", w->enable);
 	}
 	watch(w, true);
 	for (int i = 0; i < TRIES && !seen; i++)
-		seen = testifies(kill_in(request, 1 + i % 20));
+		seen = testifies(km_kill_in(request_on, &request, 1 + i % 20));
 	watch(w, false);
 	KM_TRUE(seen);
 }
