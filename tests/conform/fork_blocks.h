@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../heap_memfd.h"
 #include "heap_probe.h"
 
 #define KIB ((size_t)1 << 10)
@@ -76,6 +77,52 @@ static inline void refill_blocks(uint64_t seed)
 {
 	for (int i = 0; i < BLOCKS; i++)
 		fill(blocks[i], sizes[i], seed + (uint64_t)i);
+}
+
+/* Whatever a child, its child and its parent write, each has blocks of its own. The
+ * grandchild ends with @last(). */
+static inline void fork_twice(void (*last)(void))
+{
+	pid_t pid;
+
+	make_blocks(1);
+	pid = fork();
+	if (!pid) {
+		check_blocks(1);
+		refill_blocks(2);
+		pid = fork();
+		if (!pid) {
+			check_blocks(2);
+			last();
+			exit(0);
+		}
+		refill_blocks(3);
+		CHECK(status_of(pid) == 0);
+		check_blocks(3);
+		exit(0);
+	}
+	refill_blocks(4);
+	CHECK(status_of(pid) == 0);
+	check_blocks(4);
+}
+
+struct fork_case {
+	const char *name;
+	void (*run)(void);
+};
+
+/* main(): runs the case that argv[1] names. */
+static inline int fork_main(int argc, char **argv, const struct fork_case *cases, size_t count)
+{
+	CHECK(argc == 2);
+	arena = probe_arena();
+	CHECK(arena.base);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(cases[i].name, argv[1])) {
+			cases[i].run();
+			return 0;
+		}
+	return 2;
 }
 
 #endif

@@ -14,27 +14,11 @@
 /* A second mapping of the arena, as a peer has it. */
 static char *peer_view(void)
 {
-	char path[64];
+	char *view = mmap(NULL, (size_t)(arena.end - arena.base), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_NORESERVE, heap_memfd(), 0);
 
-	for (int fd = 3; fd < 256; fd++) {
-		char target[128];
-		ssize_t len;
-		char *view;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, target, sizeof(target) - 1);
-		if (len < 0)
-			continue;
-		target[len] = '\0';
-		if (!strstr(target, "onecopy-heap"))
-			continue;
-		view = mmap(NULL, (size_t)(arena.end - arena.base), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_NORESERVE, fd, 0);
-		CHECK(view != MAP_FAILED);
-		return view;
-	}
-	CHECK(!"no memfd");
-	return NULL;
+	CHECK(view != MAP_FAILED);
+	return view;
 }
 
 /* The child has what was there, whoever writes what afterwards. */
@@ -88,31 +72,16 @@ static void isolation(void)
 	}
 }
 
+static void grow_blocks(void)
+{
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = realloc(blocks[i], sizes[i] * 2);
+	check_blocks(2);
+}
+
 static void nested(void)
 {
-	pid_t pid;
-
-	make_blocks(1);
-	pid = fork();
-	if (!pid) {
-		check_blocks(1);
-		refill_blocks(2);
-		pid = fork();
-		if (!pid) {
-			check_blocks(2);
-			for (int i = 0; i < BLOCKS; i++)
-				blocks[i] = realloc(blocks[i], sizes[i] * 2);
-			check_blocks(2);
-			exit(0);
-		}
-		refill_blocks(3);
-		CHECK(status_of(pid) == 0);
-		check_blocks(3);
-		exit(0);
-	}
-	refill_blocks(4);
-	CHECK(status_of(pid) == 0);
-	check_blocks(4);
+	fork_twice(grow_blocks);
 }
 
 static volatile bool stop;
@@ -245,15 +214,8 @@ static void descriptors(void)
 	p[0] = 1;
 	pid = fork();
 	if (!pid) {
-		char target[128], path[64];
-
 		CHECK(!maps_shared());
-		for (int fd = 0; fd < 256; fd++) {
-			snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-			memset(target, 0, sizeof(target));
-			CHECK(readlink(path, target, sizeof(target) - 1) < 0 ||
-			      !strstr(target, "onecopy-heap"));
-		}
+		CHECK(heap_memfd() < 0);
 		exit(0);
 	}
 	CHECK(status_of(pid) == 0);
@@ -284,22 +246,11 @@ static void refused(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct fork_case cases[] = {
 		{"isolation", isolation}, {"nested", nested}, {"threads", threads},
 		{"raw_clone", raw_clone}, {"frugal", frugal}, {"descriptors", descriptors},
 		{"refused", refused},
 	};
 
-	CHECK(argc == 2);
-	arena = probe_arena();
-	CHECK(arena.base);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(cases[i].name, argv[1])) {
-			cases[i].run();
-			return 0;
-		}
-	return 2;
+	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

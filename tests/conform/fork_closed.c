@@ -2,33 +2,12 @@
 /* fork_closed NAME: programs that have closed the heap's descriptor, as those do that close all
  * they did not open; exits 0 when it holds. */
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 
 #include "fork_blocks.h"
-
-/* The number the heap's memfd has. */
-static int heap_fd(void)
-{
-	char path[64], target[PATH_MAX];
-
-	for (int fd = 3; fd < 1024; fd++) {
-		ssize_t len;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, target, sizeof(target) - 1);
-		if (len < 0)
-			continue;
-		target[len] = '\0';
-		if (strstr(target, "onecopy-heap"))
-			return fd;
-	}
-	CHECK(!"no memfd");
-	return -1;
-}
 
 static void close_all(void)
 {
@@ -45,30 +24,10 @@ static size_t large(void)
 	return (size_t)info.totalram * info.mem_unit / 4;
 }
 
-static void expect_private(void)
+static void free_blocks(void)
 {
-	pid_t pid;
-
-	make_blocks(1);
-	pid = fork();
-	if (!pid) {
-		check_blocks(1);
-		refill_blocks(2);
-		pid = fork();
-		if (!pid) {
-			check_blocks(2);
-			for (int i = 0; i < BLOCKS; i++)
-				free(blocks[i]);
-			_exit(0);
-		}
-		refill_blocks(3);
-		CHECK(status_of(pid) == 0);
-		check_blocks(3);
-		_exit(0);
-	}
-	refill_blocks(4);
-	CHECK(status_of(pid) == 0);
-	check_blocks(4);
+	for (int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
 }
 
 /* The child has its copy, and the heap goes on, with blocks made before and after. */
@@ -79,7 +38,7 @@ static void reads(void)
 	fill(before, 16 * MIB, 9);
 	close_all();
 	for (int i = 0; i < 3; i++)
-		expect_private();
+		fork_twice(free_blocks);
 	CHECK(holds(before, 16 * MIB, 9));
 }
 
@@ -88,12 +47,12 @@ static void file(void)
 {
 	char name[] = "closed.XXXXXX", page[4096];
 	char *block = malloc(large()), *small = malloc(64 * KIB);
-	int fd = heap_fd(), made = mkstemp(name);
+	int fd = heap_memfd(), made = mkstemp(name);
 	struct stat st, now;
 	off_t offsets[2];
 	pid_t pid;
 
-	CHECK(made >= 0 && !unlink(name) && probe_holds(&arena, block));
+	CHECK(fd >= 0 && made >= 0 && !unlink(name) && probe_holds(&arena, block));
 	CHECK(dup2(made, fd) == fd && !close(made));
 	offsets[0] = block - arena.base;
 	offsets[1] = small - arena.base;
@@ -111,7 +70,7 @@ static void file(void)
 		_exit(0);
 	}
 	CHECK(status_of(pid) == 0);
-	expect_private();
+	fork_twice(free_blocks);
 	memset(hide(block), 1, 8 * MIB);
 	free(block);
 	for (int i = 0; i < 2; i++)
@@ -123,12 +82,12 @@ static void file(void)
 /* A pipe of the program's has it. */
 static void ends(void)
 {
-	int fd = heap_fd(), pipes[2];
+	int fd = heap_memfd(), pipes[2];
 	char byte = 0;
 	pid_t pid;
 
 	make_blocks(1);
-	CHECK(!pipe(pipes) && dup2(pipes[1], fd) == fd && !close(pipes[1]));
+	CHECK(fd >= 0 && !pipe(pipes) && dup2(pipes[1], fd) == fd && !close(pipes[1]));
 	pid = fork();
 	if (!pid) {
 		check_blocks(1);
@@ -208,21 +167,10 @@ static void excess(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct fork_case cases[] = {
 		{"reads", reads},	{"file", file},		  {"pipe", ends},
 		{"returned", returned}, {"untouched", untouched}, {"excess", excess},
 	};
 
-	CHECK(argc == 2);
-	arena = probe_arena();
-	CHECK(arena.base);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(cases[i].name, argv[1])) {
-			cases[i].run();
-			return 0;
-		}
-	return 2;
+	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

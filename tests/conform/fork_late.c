@@ -226,22 +226,11 @@ static void starved(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct fork_case cases[] = {
 		{"untouched", untouched}, {"closing", closing}, {"orphan", orphan},
 		{"stopped", stopped},	  {"killed", killed},	{"early", early},
 		{"crowd", crowd},	  {"starved", starved}, {"handler", handler},
 	};
 
-	CHECK(argc == 2);
-	arena = probe_arena();
-	CHECK(arena.base);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(cases[i].name, argv[1])) {
-			cases[i].run();
-			return 0;
-		}
-	return 2;
+	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

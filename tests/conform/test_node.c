@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../heap_memfd.h"
 #include "job.h"
 
 static struct oc_node_attr attr_of(const struct job *job, const char *name, uint32_t timeout_ms)
@@ -307,23 +308,6 @@ static void test_descriptors_closed(struct job *job)
 	CHECK(fcntl(fds[1], F_GETFD) >= 0);
 }
 
-/* The number the heap's memfd has in this process. */
-static int find_heap_fd(void)
-{
-	char path[64], target[256];
-
-	for (int fd = 3; fd < 1024; fd++) {
-		ssize_t len;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, target, sizeof(target) - 1);
-		target[len < 0 ? 0 : len] = '\0';
-		if (strstr(target, "onecopy-heap"))
-			return fd;
-	}
-	return -1;
-}
-
 /* A rank that closed the heap's descriptor before it joins has no arena for its
  * peers, and does not give them the file that has the number now. */
 static void test_heap_closed(struct job *job)
@@ -333,7 +317,7 @@ static void test_heap_closed(struct job *job)
 	struct iovec all = {.iov_base = block, .iov_len = 1 << 20};
 	struct iovec word = {.iov_base = &back, .iov_len = sizeof(back)};
 	struct oc_mech_report report;
-	int heap_fd = find_heap_fd(), file = -1;
+	int heap_fd = heap_memfd(), file = -1;
 	char name[] = "/tmp/onecopy-test.XXXXXX", byte = 0;
 	oc_cookie cookie;
 	oc_node *node;

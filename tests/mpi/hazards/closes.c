@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../heap_memfd.h"
 #include "pattern.h"
 
 #define WORDS ((size_t)1 << 20)
@@ -39,20 +40,10 @@ static int replace_all(void)
 
 static int replace_heap(void)
 {
-	int file = open_file();
+	int file = open_file(), fd = heap_memfd();
 
-	for (int fd = 3; fd < 1024; fd++) {
-		char path[64], target[256];
-		ssize_t len;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, target, sizeof(target) - 1);
-		target[len < 0 ? 0 : len] = '\0';
-		if (strstr(target, "onecopy-heap"))
-			return dup2(file, fd);
-	}
 	/* There is none where the heap is off. */
-	return file;
+	return fd < 0 ? file : dup2(file, fd);
 }
 
 static void fork_child(const unsigned int *data, unsigned int seed, int file)
