@@ -7,47 +7,21 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "area.h"
 #include "env.h"
+#include "memfd.h"
 
 #define OC_CTL_MAGIC 0x6c74636fu
 #define OC_CTL_ABI   2u
 #define OC_PAGE	     4096u
 #define OC_HUGE_PAGE (2u << 20)
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008u
-#endif
-
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
 	return (value + unit - 1) / unit * unit;
-}
-
-static int make_memfd(uint64_t bytes)
-{
-	struct rlimit limit;
-	int fd, err;
-
-	/* Growing a file past the limit raises SIGXFSZ: ask first. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < bytes)
-		return -EFBIG;
-	fd = memfd_create("onecopy-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
-		fd = memfd_create("onecopy-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -errno;
-	/* Sealed, no rank can make the others fault by cutting it short. */
-	if (ftruncate(fd, (off_t)bytes) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	return fd;
 }
 
 static int map_segment(struct oc_node *node, uint64_t bytes)
@@ -72,7 +46,7 @@ int oc_ctl_create(struct oc_node *node)
 	uint64_t rank_off = round_up(sizeof(struct oc_ctl), OC_CACHELINE);
 	uint64_t area_off = round_up(rank_off + node->nranks * sizeof(struct oc_ctl_rank), OC_PAGE);
 	uint64_t bytes = area_off + (uint64_t)node->nranks * OC_AREA_BYTES;
-	int fd = make_memfd(bytes), err;
+	int fd = oc_memfd_create("onecopy-ctl", bytes), err;
 
 	if (fd < 0)
 		return fd;

@@ -10,10 +10,7 @@
 #include <unistd.h>
 
 #include "heap_mimalloc.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
-#endif
+#include "memfd.h"
 
 #define ARENA_MIN     ((size_t)256 << 20) /* less is not worth the trouble */
 #define ADDRESS_SPACE ((size_t)32 << 40)  /* every rank maps the arena of every other */
@@ -96,28 +93,6 @@ static char *reserve_aligned(size_t size, size_t align)
 	return base;
 }
 
-static int create_memfd(size_t size, const char **why)
-{
-	int fd = memfd_create("onecopy-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	int err;
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("onecopy-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0) {
-		*why = "memfd_create() is refused";
-		return errno == ENOSYS ? -ENOSYS : -ENOMEM;
-	}
-	/* A peer that could shrink the file could crash this process. */
-	if (ftruncate(fd, (off_t)size) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		err = -errno;
-		close(fd);
-		*why = "the arena's memfd can not be sized";
-		return err == -EFBIG ? -EFBIG : -ENOMEM;
-	}
-	return fd;
-}
-
 int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 {
 	size_t align, size;
@@ -132,9 +107,10 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 	err = arena_size(&size, why);
 	if (err)
 		return err;
-	fd = create_memfd(size, why);
+	*why = "the arena's memfd can not be made";
+	fd = oc_memfd_create("onecopy-heap", size);
 	if (fd < 0)
-		return fd;
+		return fd == -ENOSYS || fd == -EFBIG ? fd : -ENOMEM;
 
 	align = size >= GIB && limit_of(RLIMIT_AS) == SIZE_MAX ? GIB : OC_MI_SEGMENT;
 	err = -ENOMEM;
