@@ -128,7 +128,7 @@ class Suite:
         self._apt("apt-get", "--yes", "--download-only", "install", *packages)
 
     def system(self, root: Path, *packages: str) -> None:
-        """Unpacks the packages and all they depend on, configured by nobody, into the new directory `root`."""
+        """Unpacks the packages and all they depend on, configured by nobody, into `root`, which they replace."""
         self.fetch(*packages)
         unpacked = root.with_name(root.name + ".new")
         shutil.rmtree(unpacked, ignore_errors=True)
@@ -144,6 +144,7 @@ class Suite:
             awk.symlink_to("mawk")
         for name in ("dev", "proc", "tmp"):
             (unpacked / name).mkdir(exist_ok=True)
+        shutil.rmtree(root, ignore_errors=True)
         unpacked.rename(root)
 
 

@@ -30,9 +30,9 @@ def built() -> dict[str, Uml | Kcsan]:
 def build_only() -> dict[str, Stock]:
     """Kernels that modules are only built for, oldest first: each with its suite's own compiler, warnings as errors."""
     known = [
-        Stock("5.10", "bullseye", image=False),
-        Stock("6.1", "bookworm", image=False),
-        Stock("6.12", "trixie", image=False),
-        Stock("newest", "trixie-backports", image=False, base="trixie"),
+        Stock("5.10", "bullseye", image=False, strict=True),
+        Stock("6.1", "bookworm", strict=True),
+        Stock("6.12", "trixie", strict=True),
+        Stock("newest", "trixie-backports", image=False, base="trixie", strict=True),
     ]
     return {kernel.name: kernel for kernel in known}

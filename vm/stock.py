@@ -20,21 +20,23 @@ EARLY = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 class Stock(Kernel):
     """A kernel of Debian as it is, with the compiler and the headers that belong to it.
 
-    One without an image does not boot: modules are built for it, and a warning is an error there.
+    With `strict`, a warning in a module is an error. One without an image does not boot: modules are built for it.
+    Kernels of one suite share what is fetched, so all of them have an image or none.
     """
 
-    def __init__(self, name: str, suite: str, image: bool = True, base: str = "") -> None:
+    def __init__(self, name: str, suite: str, *, image: bool = True, base: str = "", strict: bool = False) -> None:
         self.name = name
         self.suite = suite
         self.base = base  # the suite that has what this one builds upon
         self.boots = image
+        self.strict = strict
         self.packages = [f"linux-headers-amd64/{suite}", *(["linux-image-amd64"] if image else [])]
         self.home = cache() / "debian" / suite
         self.root = self.home / "root"
 
     def prepare(self) -> None:
         with locked(self.home):
-            if self.root.exists():
+            if self._complete():
                 return
             say(f"fetching Debian's kernel from {self.suite}, once, with a compiler of its age")
             state = "+".join(filter(None, (self.suite, self.base)))
@@ -44,6 +46,9 @@ class Stock(Kernel):
                 suite.system(self.root, *self.packages, *debian.BUILD_TOOLS)
             except debian.DebianError as reason:
                 raise UnavailableError(str(reason)) from None
+
+    def _complete(self) -> bool:
+        return self.root.exists() and (not self.boots or any(self.root.glob("boot/vmlinuz-*")))
 
     @property
     def release(self) -> str:
@@ -105,10 +110,10 @@ class Stock(Kernel):
         return found[1] if found else "unknown"
 
     def _stage(self) -> Path:
-        return self.root / ("build" if self.boots else "build-only")
+        return self.root / ("build-only" if self.strict else "build")
 
     def _make_modules(self, directory: str, log: Path) -> None:
-        strict = [] if self.boots else ["KCFLAGS=-Werror"]
+        strict = ["KCFLAGS=-Werror"] if self.strict else []
         script = 'release=$1 && shift && exec make -s -C "/lib/modules/$release/build" "$@" modules'
         where = f"M=/{self._stage().name}/{directory}"
         try:
