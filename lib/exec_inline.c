@@ -27,7 +27,7 @@ static uint64_t indexed(struct oc_run *run, uint32_t rank)
 static int read_slot(struct oc_run *run, void *dst, struct oc_ref src, size_t len)
 {
 	if (src.slot == OC_SLOT_SEND)
-		return oc_run_read(run, dst, src.rank, src.off, len, run->plan->shape.stream);
+		return oc_run_read(run, dst, src.rank, src.off, len, true);
 	return oc_reach_get(run, dst, src.rank, OC_SLOT_RECV, src.off, len);
 }
 
@@ -77,7 +77,7 @@ static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t
 		return read_slot(run, to, src, len);
 	if (to == from)
 		return 0;
-	oc_copy_bytes(to, from, len, run->plan->shape.stream);
+	oc_run_store(run, to, from, len);
 	if (src.rank != dst.rank)
 		oc_run_count(is_mapped(run, dst) || is_mapped(run, src), len);
 	return 0;
@@ -98,8 +98,12 @@ static int copy_all(struct oc_run *run, const struct oc_step *step)
 		dst[p] = oc_run_slot(run, ref);
 		memory = memory && dst[p];
 	}
-	if (memory)
-		oc_copy_each(dst, group->size, from, step->len, run->plan->shape.stream);
+	if (memory) {
+		uint64_t since = oc_stores_clock(&run->stores);
+
+		oc_copy_each(dst, group->size, from, step->len, run->stores.past);
+		oc_stores_add(&run->stores, since, step->len * group->size);
+	}
 	for (uint32_t p = 0; p < group->size && !err; p++) {
 		ref.rank = (uint16_t)p;
 		if (memory && p != group->rank)
@@ -152,6 +156,16 @@ static int calc_operand(struct oc_run *run, uint32_t peer, uint64_t off, size_t 
 	return err || at ? err : oc_run_read(run, temp, peer, off, len, false);
 }
 
+/* The operands, from @src on in rank order, to every destination. */
+static void fold_memory(struct oc_run *run, void **dst, uint32_t ndst, const void **src, size_t len)
+{
+	uint64_t since = oc_stores_clock(&run->stores);
+
+	oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, run->group->size,
+		     len / oc_type_size(run->bind->type), run->stores.past);
+	oc_stores_add(&run->stores, since, len * ndst);
+}
+
 /* Folds chunk by chunk, following what is staged and reading the rest. */
 static int calc_chunked(struct oc_run *run, const struct oc_step *step, void **dst, uint32_t ndst,
 			const void **src)
@@ -176,8 +190,7 @@ static int calc_chunked(struct oc_run *run, const struct oc_step *step, void **d
 		}
 		if (err)
 			break;
-		oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size,
-			     len / elem, run->plan->shape.stream);
+		fold_memory(run, dst, ndst, src, len);
 		for (uint32_t d = 0; d < ndst; d++)
 			dst[d] = (char *)dst[d] + len;
 	}
@@ -192,8 +205,7 @@ static int fold(struct oc_run *run, const struct oc_step *step, void **dst, uint
 
 	if (!calc_sources(run, step, src))
 		return calc_chunked(run, step, dst, ndst, src);
-	oc_calc_fold(run->bind->op, run->bind->type, dst, ndst, src, group->size,
-		     step->len / oc_type_size(run->bind->type), run->plan->shape.stream);
+	fold_memory(run, dst, ndst, src, step->len);
 	for (uint32_t p = 0; p < group->size; p++)
 		oc_run_count(oc_line_flags(oc_group_line(group, p)) & OC_EP_SEND_MAP, step->len);
 	return 0;
@@ -210,7 +222,7 @@ static int fold_away(struct oc_run *run, const struct oc_step *step, void **dst,
 		uint32_t rank = ndst > 1 ? d : step->dst.rank;
 
 		if (dst[d])
-			oc_copy_bytes(dst[d], temp, step->len, run->plan->shape.stream);
+			oc_run_store(run, dst[d], temp, step->len);
 		else
 			err = oc_reach_put(run, rank, step->dst.off, temp, step->len);
 	}
@@ -400,6 +412,9 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 	run.line = oc_group_begin(group);
 	if (!run.line)
 		return -EPIPE;
+	if (plan->shape.stream)
+		oc_stores_begin(&run.stores, &group->stores, plan->shape.coll,
+				bind->send_bytes + bind->recv_bytes);
 	if (plan->nsteps > group->done_bytes) {
 		uint8_t *done = realloc(group->done, plan->nsteps);
 
@@ -418,6 +433,8 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 		err = run_steps(&run);
 	if (err)
 		oc_group_post(group, OC_STAGE_FAILED);
+	else
+		oc_stores_end(&run.stores);
 	oc_reach_end(&run, err);
 	oc_keep_trim(&group->scratch);
 	oc_keep_trim(&group->stage);

@@ -14,6 +14,7 @@
 #include "ep.h"
 #include "node.h"
 #include "plan.h"
+#include "stores.h"
 
 #define OC_GROUP_PLANS 32
 #define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
@@ -44,18 +45,20 @@ struct oc_group {
 	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
 	uint64_t seq;	 /* of the operation in progress, or the last one */
 	struct oc_ep *me;
-	uint32_t *node_rank;	/* [size] */
-	struct oc_ep **ep;	/* [size] */
-	char **arena;		/* [size] base of each member's arena here */
-	uint64_t *begun;	/* [size] latest operation each is known to have begun */
-	void (*progress)(void); /* called while waiting; may be NULL */
-	uint32_t idle;		/* polls since the last success: see wait.c */
-	struct oc_keep scratch; /* the plan's scratch slot */
-	struct oc_keep stage;	/* a foreign send slot, where peers can read it */
-	struct oc_reach *reach; /* peers' slots mapped by the module: lib/reach.c */
-	struct oc_keep parcel;	/* what passes through here on its way: lib/parcel.c */
-	struct oc_keep ring;	/* OC_EP_LINES places for what eager plans stage */
-	uint8_t *done;		/* executor state, one byte a step */
+	uint32_t *node_rank;		/* [size] */
+	struct oc_ep **ep;		/* [size] */
+	char **arena;			/* [size] base of each member's arena here */
+	uint64_t *begun;		/* [size] latest operation each is known to have begun */
+	void (*progress)(void);		/* called while waiting; may be NULL */
+	uint32_t idle;			/* polls since the last success: see wait.c */
+	struct oc_keep scratch;		/* the plan's scratch slot */
+	struct oc_keep stage;		/* a foreign send slot, where peers can read it */
+	struct oc_reach *reach;		/* peers' slots mapped by the module: lib/reach.c */
+	struct oc_keep parcel;		/* what passes through here on its way: lib/parcel.c */
+	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
+	struct oc_stores_table stores;	/* of the copies to slots, by enum oc_coll */
+	struct oc_stores_table staging; /* of those that stage send slots */
+	uint8_t *done;			/* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];
 	struct oc_group *next; /* among those left whose endpoint may still be read */

@@ -92,7 +92,7 @@ struct oc_shape {
 	uint16_t size;
 	uint16_t root;
 	uint16_t granule; /* bytes no slice boundary may cut */
-	uint16_t stream;  /* receive slots are long: written past the caches */
+	uint16_t stream;  /* receive slots are long: may be written past the caches */
 	uint16_t eager;	  /* STAGE steps come before READY, nobody waits for readers */
 	uint64_t bytes;	  /* of a block; of the whole vector in bcast, (all)reduce */
 };

@@ -118,29 +118,43 @@ int oc_run_offer(struct oc_run *run)
 	return 0;
 }
 
+void oc_run_store(struct oc_run *run, void *dst, const void *src, size_t len)
+{
+	uint64_t since = oc_stores_clock(&run->stores);
+
+	oc_copy_bytes(dst, src, len, run->stores.past);
+	oc_stores_add(&run->stores, since, len);
+}
+
 /*
  * Copies the send slot into the staging area, telling readers as it goes. Past
- * the caches: the area's lines are in the readers' from the last time, and where
- * cores share no cache, taking those away and handing them over one by one costs
- * up to five times what memory does (docs/tuning.md).
+ * the caches at first: the area's lines are in the readers' from the last time, and
+ * where cores share no cache, taking those away and handing them over one by one
+ * costs up to five times what memory does (docs/tuning.md).
  */
 int oc_run_stage(struct oc_run *run)
 {
 	const struct oc_bind *bind = run->bind;
 	struct oc_ep_line *line = run->line;
 	char *stage = oc_keep_get(&run->group->stage, bind->send_bytes);
+	struct oc_stores_turn turn;
 
 	if (!stage)
 		return -ENOMEM;
+	oc_stores_begin(&turn, &run->group->staging, run->plan->shape.coll, bind->send_bytes);
 	line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
 	for (size_t off = 0; off < bind->send_bytes; off += OC_STAGE_CHUNK) {
 		size_t len = bind->send_bytes - off < OC_STAGE_CHUNK ? bind->send_bytes - off
 								     : OC_STAGE_CHUNK;
 
-		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, true);
+		uint64_t since = oc_stores_clock(&turn);
+
+		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, turn.past);
+		oc_stores_add(&turn, since, len);
 		atomic_store_explicit(&line->ready, off + len, memory_order_release);
 		oc_line_wake(line);
 	}
+	oc_stores_end(&turn);
 	oc_group_stats.staged_calls++;
 	oc_group_stats.staged_bytes += bind->send_bytes;
 	return 0;
@@ -265,19 +279,24 @@ static int ask_to_stage(struct oc_run *run, uint32_t peer)
 
 /* From the arena, following what is staged. */
 static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off, size_t len,
-		      bool stream)
+		      bool slot)
 {
 	struct oc_ep_line *line = oc_group_line(run->group, peer);
 
 	oc_run_count(false, len);
 	while (len) {
+		const char *src;
 		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
 		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
 		int err = wait_ready(run, peer, off + part);
 
 		if (err)
 			return err;
-		oc_copy_bytes(dst, send_base(run, peer, oc_line_flags(line)) + off, part, stream);
+		src = send_base(run, peer, oc_line_flags(line)) + off;
+		if (slot)
+			oc_run_store(run, dst, src, part);
+		else
+			memcpy(dst, src, part);
 		dst += part;
 		off += part;
 		len -= part;
@@ -285,7 +304,7 @@ static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off
 	return 0;
 }
 
-int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool stream)
+int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool slot)
 {
 	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
 	const char *src = NULL;
@@ -294,7 +313,10 @@ int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size
 	if (flags & OC_EP_SEND_MAP)
 		src = oc_reach_at(run, peer, OC_SLOT_SEND);
 	if (src) {
-		oc_copy_bytes(dst, src + off, len, stream);
+		if (slot)
+			oc_run_store(run, dst, src + off, len);
+		else
+			memcpy(dst, src + off, len);
 		oc_run_count(true, len);
 		return 0;
 	}
@@ -303,7 +325,7 @@ int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size
 			return 0;
 		err = ask_to_stage(run, peer);
 	}
-	return err ? err : read_arena(run, dst, peer, off, len, stream);
+	return err ? err : read_arena(run, dst, peer, off, len, slot);
 }
 
 char *oc_run_slot(struct oc_run *run, struct oc_ref ref)

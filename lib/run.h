@@ -15,6 +15,7 @@
 #include "exec.h"
 #include "group.h"
 #include "plan.h"
+#include "stores.h"
 
 /* Bytes staged before readers are told: they stay in a second-level cache. */
 #define OC_STAGE_CHUNK ((size_t)64 << 10)
@@ -28,7 +29,8 @@ struct oc_run {
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
 	int send_place;	   /* of one's own slots in the table of lib/kreg.h, or -1 */
 	int recv_place;
-	uint32_t mapped; /* peers' slots held: lib/reach.c */
+	uint32_t mapped;	      /* peers' slots held: lib/reach.c */
+	struct oc_stores_turn stores; /* to slots */
 	int err;
 };
 
@@ -57,9 +59,12 @@ const char *oc_run_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size
 /* The same, but waits for what is being staged: NULL only when it is to be read. */
 int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at);
 
-/* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst. */
-int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
-		bool stream);
+/* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst: a @slot, or
+ * what is read again at once. */
+int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool slot);
+
+/* Copies to a slot that is memory here. */
+void oc_run_store(struct oc_run *run, void *dst, const void *src, size_t len);
 
 /* A slot that is memory here: one's own, or a peer's receive or scratch. NULL for
  * a receive slot in a kernel region that cannot be mapped: see lib/reach.h. */

@@ -34,7 +34,7 @@
 struct oc_agreed {
 	char name[48];		     /* rendezvous */
 	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
-	uint64_t stream;	     /* bytes from which stores go past the caches */
+	uint64_t stream;	     /* bytes from which stores may go past the caches */
 	uint64_t eager;		     /* bytes up to which plans are eager where ranks share CPUs */
 	uint64_t credit;	     /* bytes a communicator must have asked for to get a group */
 	uint32_t version;
@@ -203,8 +203,8 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 /* At MPI_Finalize: one JSON line to ONECOPY_STATS. */
 void oc_stats_write(void);
 
-/* True if stores of a call that writes @bytes on this rank should go past the
- * caches. */
+/* True if stores of a call that writes @bytes on this rank may go past the caches:
+ * whether they do is learned (lib/stores.h). */
 bool oc_streams(size_t bytes);
 
 #endif

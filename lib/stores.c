@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stores.h"
+
+#define TRIES	    3 /* calls of a trial: the first finds the caches as the other kind left them */
+#define GAP_FIRST   TRIES
+#define GAP_MIN	    16
+#define GAP_MAX	    1024
+#define WORTH	    0.95F /* of the time, for a change: else they would change by chance */
+#define NEVER	    1e30F
+#define CLASS_LEAST 13 /* log2 of the bytes */
+
+static uint32_t class_of(uint64_t bytes)
+{
+	uint32_t log2 = bytes ? 63 - (uint32_t)__builtin_clzll(bytes) : 0;
+
+	if (log2 < CLASS_LEAST)
+		return 0;
+	return log2 - CLASS_LEAST < OC_STORES_CLASSES ? log2 - CLASS_LEAST : OC_STORES_CLASSES - 1;
+}
+
+static void wait_for_trial(struct oc_stores *stores, uint16_t gap, uint16_t left)
+{
+	stores->gap = gap;
+	stores->left = left;
+	stores->best[0] = stores->best[1] = NEVER;
+}
+
+void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table, uint32_t kind,
+		     uint64_t bytes)
+{
+	struct oc_stores *stores = &table->of[kind % OC_STORES_KINDS][class_of(bytes)];
+
+	if (!stores->gap)
+		wait_for_trial(stores, GAP_MIN / 4, GAP_FIRST);
+	*turn = (struct oc_stores_turn){
+		.stores = stores,
+		.past = stores->ordinary == (stores->trying > 0),
+		.timed = stores->trying || stores->left <= TRIES,
+	};
+}
+
+/* What the trial showed: the gaps grow while nothing changes. */
+static void decide(struct oc_stores *stores)
+{
+	bool past = !stores->ordinary;
+
+	if (stores->best[!past] < stores->best[past] * WORTH) {
+		stores->ordinary = past;
+		wait_for_trial(stores, GAP_MIN, GAP_MIN);
+	} else {
+		uint16_t gap = stores->gap < GAP_MAX / 4 ? stores->gap * 4 : GAP_MAX;
+
+		wait_for_trial(stores, gap, gap);
+	}
+}
+
+void oc_stores_end(struct oc_stores_turn *turn)
+{
+	struct oc_stores *stores = turn->stores;
+
+	if (!stores || !turn->bytes)
+		return;
+	if (turn->timed) {
+		float cost = (float)turn->nsec / (float)turn->bytes;
+
+		if (cost < stores->best[turn->past])
+			stores->best[turn->past] = cost;
+	}
+	if (stores->trying) {
+		if (!--stores->trying)
+			decide(stores);
+	} else if (!--stores->left) {
+		stores->trying = TRIES;
+	}
+}
