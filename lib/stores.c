@@ -2,8 +2,7 @@
 #include "stores.h"
 
 #define TRIES	    3 /* calls of a trial: the first finds the caches as the other kind left them */
-#define GAP_FIRST   TRIES
-#define GAP_MIN	    16
+#define GAP_MIN	    128 /* calls from one trial to the next, but for the first */
 #define GAP_MAX	    1024
 #define WORTH	    0.95F /* of the time, for a change: else they would change by chance */
 #define NEVER	    1e30F
@@ -18,10 +17,9 @@ static uint32_t class_of(uint64_t bytes)
 	return log2 - CLASS_LEAST < OC_STORES_CLASSES ? log2 - CLASS_LEAST : OC_STORES_CLASSES - 1;
 }
 
-static void wait_for_trial(struct oc_stores *stores, uint16_t gap, uint16_t left)
+static void wait_for_trial(struct oc_stores *stores, uint16_t gap)
 {
-	stores->gap = gap;
-	stores->left = left;
+	stores->gap = stores->left = gap;
 	stores->best[0] = stores->best[1] = NEVER;
 }
 
@@ -31,7 +29,7 @@ void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table,
 	struct oc_stores *stores = &table->of[kind % OC_STORES_KINDS][class_of(bytes)];
 
 	if (!stores->gap)
-		wait_for_trial(stores, GAP_MIN / 4, GAP_FIRST);
+		wait_for_trial(stores, TRIES);
 	*turn = (struct oc_stores_turn){
 		.stores = stores,
 		.past = stores->ordinary == (stores->trying > 0),
@@ -46,11 +44,11 @@ static void decide(struct oc_stores *stores)
 
 	if (stores->best[!past] < stores->best[past] * WORTH) {
 		stores->ordinary = past;
-		wait_for_trial(stores, GAP_MIN, GAP_MIN);
+		wait_for_trial(stores, GAP_MIN);
 	} else {
-		uint16_t gap = stores->gap < GAP_MAX / 4 ? stores->gap * 4 : GAP_MAX;
+		uint16_t longer = stores->gap < GAP_MIN ? GAP_MIN : (uint16_t)(stores->gap * 4);
 
-		wait_for_trial(stores, gap, gap);
+		wait_for_trial(stores, longer < GAP_MAX ? longer : GAP_MAX);
 	}
 }
 
