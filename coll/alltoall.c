@@ -15,7 +15,7 @@ struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)
 
 	if (!plan)
 		return NULL;
-	oc_plan_add(plan, step_stage(), plan->nsteps);
+	oc_plan_add(plan, step_stage_but(me * bytes, bytes), plan->nsteps);
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		uint32_t at = plan->nsteps;

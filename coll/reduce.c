@@ -14,23 +14,24 @@
 #include "ep.h"
 #include "steps.h"
 
-static struct oc_plan *plan_open(const struct oc_shape *shape)
+/* This rank folds [off, off + len) itself. */
+static struct oc_plan *plan_open(const struct oc_shape *shape, uint64_t off, uint64_t len)
 {
 	struct oc_plan *plan = oc_plan_create(shape);
 
 	if (!plan)
 		return NULL;
-	oc_plan_add(plan, step_stage(), plan->nsteps);
+	oc_plan_add(plan, step_stage_but(off, len), plan->nsteps);
 	plan_wait_all(plan, OC_STAGE_READY, plan->nsteps);
 	return plan;
 }
 
 struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = plan_open(shape);
 	uint32_t me = shape->rank, root = shape->root;
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
+	struct oc_plan *plan = plan_open(shape, off, len);
 	uint32_t folded, waits, pulls;
 
 	if (!plan)
@@ -68,10 +69,10 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 
 struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = plan_open(shape);
 	uint32_t me = shape->rank;
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
+	struct oc_plan *plan = plan_open(shape, off, len);
 	uint32_t folded, pulls, done;
 
 	if (!plan)
@@ -114,8 +115,8 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 
 struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struct oc_blocks *in)
 {
-	struct oc_plan *plan = plan_open(shape);
 	uint32_t me = shape->rank;
+	struct oc_plan *plan = plan_open(shape, in->off[me], in->len[me]);
 	enum oc_slot slot = shape->in_place ? OC_SLOT_SCRATCH : OC_SLOT_RECV;
 	uint32_t folded;
 

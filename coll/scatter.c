@@ -29,7 +29,7 @@ struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
 		plan_leaf(plan, block);
 		return plan;
 	}
-	oc_plan_add(plan, step_stage(), plan->nsteps);
+	oc_plan_add(plan, step_stage_but(me * shape->bytes, shape->bytes), plan->nsteps);
 	if (!shape->in_place)
 		oc_plan_add(plan, block, plan->nsteps);
 	plan_wait_all(plan, STAGE_DONE, plan->nsteps);

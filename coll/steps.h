@@ -29,6 +29,13 @@ static inline struct oc_step step_stage(void)
 	return (struct oc_step){.kind = OC_STEP_STAGE};
 }
 
+/* Peers read all of the send slot but [off, off + len). */
+static inline struct oc_step step_stage_but(uint64_t off, uint64_t len)
+{
+	return (struct oc_step){
+		.kind = OC_STEP_STAGE, .src = oc_ref(OC_SLOT_SEND, 0, off), .len = len};
+}
+
 static inline struct oc_step step_post(uint32_t stage)
 {
 	return (struct oc_step){.kind = OC_STEP_POST, .stage = (uint16_t)stage};

@@ -99,6 +99,7 @@ static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 		return NULL;
 	group->node = node;
 	group->size = size;
+	group->eager.ordinary = true;
 	group->node_rank = calloc(size, sizeof(*group->node_rank));
 	group->ep = calloc(size, sizeof(struct oc_ep *));
 	group->arena = calloc(size, sizeof(char *));

@@ -58,6 +58,7 @@ struct oc_group {
 	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
 	struct oc_stores_table stores;	/* of the copies to slots, by enum oc_coll */
 	struct oc_stores_table staging; /* of those that stage send slots */
+	struct oc_stores_table eager;	/* and of those in eager plans */
 	uint8_t *done;			/* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];

@@ -11,8 +11,9 @@
  *   COPY   dst <- src, len bytes; dst may be every rank's receive slot, and then
  *          src is one's own slot or a receive slot, and left out as destination
  *   CALC   dst <- fold over src, len bytes; operator and type are bound
- *   STAGE  makes this rank's send slot readable by peers, if it is not yet; in
- *          an eager plan copies src.off, len of it to where it stays readable
+ *   STAGE  makes this rank's send slot readable by peers, if it is not yet, but for
+ *          src.off, len of it, which nobody reads (once in a plan); in an eager
+ *          plan copies src.off, len of it to where it stays readable
  *   POST   tell the peers: I have reached this stage
  *   WAIT   until a peer has reached a stage
  *   SEND   POST, then WAIT for the peer's stage: a message from the sender's view

@@ -27,12 +27,13 @@
 #include "reach.h"
 #include "wait.h"
 
-static bool send_is_read(const struct oc_plan *plan)
+/* The first step that stages the send slot; NULL if no peer reads it. */
+static const struct oc_step *send_stage(const struct oc_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->nsteps; i++)
 		if (plan->steps[i].kind == OC_STEP_STAGE)
-			return true;
-	return false;
+			return &plan->steps[i];
+	return NULL;
 }
 
 /* Gets memory for the scratch slot. */
@@ -41,7 +42,7 @@ int oc_run_bind(struct oc_run *run)
 	const struct oc_bind *bind = run->bind;
 
 	run->foreign = bind->send_bytes && !run->plan->shape.eager &&
-		       !oc_heap_contains(bind->send, bind->send_bytes) && send_is_read(run->plan);
+		       !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(run->plan);
 	if (!bind->scratch_bytes)
 		return 0;
 	if (!oc_keep_get(&run->group->scratch, bind->scratch_bytes))
@@ -56,25 +57,35 @@ static uint64_t arena_offset(const void *p)
 	return (uintptr_t)p - oc_heap_range.base;
 }
 
-/* Copies what the plan's STAGE steps name to this operation's place in the ring. */
+/*
+ * Copies what the plan's STAGE steps name to this operation's place in the ring.
+ * Readers want it at once, so that it had better be in a cache; but cores that share
+ * none fetch its lines back from the last readers one by one, as in oc_run_stage().
+ */
 static int stage_eager(struct oc_run *run)
 {
 	struct oc_group *group = run->group;
 	const struct oc_plan *plan = run->plan;
 	char *ring = oc_keep_get(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
+	struct oc_stores_turn turn;
+	uint64_t since;
 	char *place;
 
 	if (!ring)
 		return -ENOMEM;
+	oc_stores_begin(&turn, &group->eager, plan->shape.coll, run->bind->send_bytes);
 	place = ring + group->seq % OC_EP_LINES * OC_EAGER_MAX;
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
 		const struct oc_step *step = &plan->steps[i];
 
 		if (step->kind != OC_STEP_STAGE)
 			continue;
+		since = oc_stores_clock(&turn);
 		oc_copy_bytes(place + step->src.off, (const char *)run->bind->send + step->src.off,
-			      step->len, false);
+			      step->len, turn.past);
+		oc_stores_add(&turn, since, step->len);
 	}
+	oc_stores_end(&turn);
 	run->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
 	return 0;
 }
@@ -91,7 +102,7 @@ int oc_run_offer(struct oc_run *run)
 	line->bytes = run->plan->shape.bytes;
 	atomic_store_explicit(&line->asked, 0, memory_order_relaxed);
 	if (run->plan->shape.eager) {
-		int err = send_is_read(run->plan) ? stage_eager(run) : 0;
+		int err = send_stage(run->plan) ? stage_eager(run) : 0;
 
 		if (err)
 			return err;
@@ -132,31 +143,45 @@ void oc_run_store(struct oc_run *run, void *dst, const void *src, size_t len)
  * where cores share no cache, taking those away and handing them over one by one
  * costs up to five times what memory does (docs/tuning.md).
  */
+static void stage_range(struct oc_run *run, struct oc_stores_turn *turn, char *stage, size_t off,
+			size_t end)
+{
+	struct oc_ep_line *line = run->line;
+
+	while (off < end) {
+		size_t len = end - off < OC_STAGE_CHUNK ? end - off : OC_STAGE_CHUNK;
+		uint64_t since = oc_stores_clock(turn);
+
+		oc_copy_bytes(stage + off, (const char *)run->bind->send + off, len, turn->past);
+		oc_stores_add(turn, since, len);
+		off += len;
+		atomic_store_explicit(&line->ready, off, memory_order_release);
+		oc_line_wake(line);
+	}
+}
+
 int oc_run_stage(struct oc_run *run)
 {
-	const struct oc_bind *bind = run->bind;
-	struct oc_ep_line *line = run->line;
-	char *stage = oc_keep_get(&run->group->stage, bind->send_bytes);
+	size_t bytes = run->bind->send_bytes;
+	char *stage = oc_keep_get(&run->group->stage, bytes);
+	const struct oc_step *step = send_stage(run->plan);
 	struct oc_stores_turn turn;
 
 	if (!stage)
 		return -ENOMEM;
-	oc_stores_begin(&turn, &run->group->staging, run->plan->shape.coll, bind->send_bytes);
-	line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
-	for (size_t off = 0; off < bind->send_bytes; off += OC_STAGE_CHUNK) {
-		size_t len = bind->send_bytes - off < OC_STAGE_CHUNK ? bind->send_bytes - off
-								     : OC_STAGE_CHUNK;
-
-		uint64_t since = oc_stores_clock(&turn);
-
-		oc_copy_bytes(stage + off, (const char *)bind->send + off, len, turn.past);
-		oc_stores_add(&turn, since, len);
-		atomic_store_explicit(&line->ready, off + len, memory_order_release);
-		oc_line_wake(line);
+	oc_stores_begin(&turn, &run->group->staging, run->plan->shape.coll, bytes);
+	run->line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
+	if (step->len) {
+		stage_range(run, &turn, stage, 0, step->src.off);
+		stage_range(run, &turn, stage, step->src.off + step->len, bytes);
+		atomic_store_explicit(&run->line->ready, bytes, memory_order_release);
+		oc_line_wake(run->line);
+	} else {
+		stage_range(run, &turn, stage, 0, bytes);
 	}
 	oc_stores_end(&turn);
 	oc_group_stats.staged_calls++;
-	oc_group_stats.staged_bytes += bind->send_bytes;
+	oc_group_stats.staged_bytes += bytes - step->len;
 	return 0;
 }
 

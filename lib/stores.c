@@ -4,7 +4,7 @@
 #define TRIES	    3 /* calls of a trial: the first finds the caches as the other kind left them */
 #define GAP_MIN	    128 /* calls from one trial to the next, but for the first */
 #define GAP_MAX	    1024
-#define WORTH	    0.95F /* of the time, for a change: else they would change by chance */
+#define WORTH	    0.85F /* of the time, for a change: else they would change by chance */
 #define NEVER	    1e30F
 #define CLASS_LEAST 13 /* log2 of the bytes */
 
@@ -28,8 +28,10 @@ void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table,
 {
 	struct oc_stores *stores = &table->of[kind % OC_STORES_KINDS][class_of(bytes)];
 
-	if (!stores->gap)
+	if (!stores->gap) {
+		stores->ordinary = table->ordinary;
 		wait_for_trial(stores, TRIES);
+	}
 	*turn = (struct oc_stores_turn){
 		.stores = stores,
 		.past = stores->ordinary == (stores->trying > 0),

@@ -28,9 +28,11 @@ struct oc_stores {
 #define OC_STORES_KINDS	  16
 #define OC_STORES_CLASSES 16
 
-/* By what is done, and by size. */
+/* By what is done, and by size. All begin with stores past the caches, or with
+ * ordinary ones. */
 struct oc_stores_table {
 	struct oc_stores of[OC_STORES_KINDS][OC_STORES_CLASSES];
+	bool ordinary;
 };
 
 /* One operation. All zeros: ordinary stores, nothing is learned. */

@@ -220,6 +220,8 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 			if (rank->bytes[OC_SLOT_SEND])
 				memcpy(rank->copy, rank->slot[OC_SLOT_SEND],
 				       rank->bytes[OC_SLOT_SEND]);
+			/* Left out: nobody may want it. */
+			memset(rank->copy + step->src.off, POISON, step->len);
 		}
 		return DONE;
 	case OC_STEP_POST:

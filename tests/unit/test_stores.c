@@ -74,6 +74,11 @@ int main(void)
 	expect("buffers in caches, then", past(&caches, 1, 10000), 1, 100);
 	expect("another size begins anew", call(&caches, 1, 16 * BYTES), 1, 1);
 
+	table.ordinary = true;
+	expect("a table that begins with the others", past(&memory, 4, 6), 3, 3);
+	expect("and finds out", past(&memory, 4, 1000), 980, 1000);
+	table.ordinary = false;
+
 	past(&caches, 0, 2000);
 	expect("a program that goes from memory to caches", past(&caches, 0, 1000), 0, 20);
 	past(&memory, 0, 2000);
