@@ -165,15 +165,16 @@ int oc_run_stage(struct oc_run *run)
 	size_t bytes = run->bind->send_bytes;
 	char *stage = oc_keep_get(&run->group->stage, bytes);
 	const struct oc_step *step = send_stage(run->plan);
+	size_t unread = step ? step->len : 0;
 	struct oc_stores_turn turn;
 
 	if (!stage)
 		return -ENOMEM;
 	oc_stores_begin(&turn, &run->group->staging, run->plan->shape.coll, bytes);
 	run->line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
-	if (step->len) {
+	if (unread) {
 		stage_range(run, &turn, stage, 0, step->src.off);
-		stage_range(run, &turn, stage, step->src.off + step->len, bytes);
+		stage_range(run, &turn, stage, step->src.off + unread, bytes);
 		atomic_store_explicit(&run->line->ready, bytes, memory_order_release);
 		oc_line_wake(run->line);
 	} else {
@@ -181,7 +182,7 @@ int oc_run_stage(struct oc_run *run)
 	}
 	oc_stores_end(&turn);
 	oc_group_stats.staged_calls++;
-	oc_group_stats.staged_bytes += bytes - step->len;
+	oc_group_stats.staged_bytes += bytes - unread;
 	return 0;
 }
 
