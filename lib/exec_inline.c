@@ -27,7 +27,7 @@ static uint64_t indexed(struct oc_run *run, uint32_t rank)
 static int read_slot(struct oc_run *run, void *dst, struct oc_ref src, size_t len)
 {
 	if (src.slot == OC_SLOT_SEND)
-		return oc_run_read(run, dst, src.rank, src.off, len, true);
+		return oc_run_read(run, dst, src.rank, src.off, len, &run->stores);
 	return oc_reach_get(run, dst, src.rank, OC_SLOT_RECV, src.off, len);
 }
 
@@ -77,7 +77,7 @@ static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t
 		return read_slot(run, to, src, len);
 	if (to == from)
 		return 0;
-	oc_run_store(run, to, from, len);
+	oc_stores_copy(&run->stores, to, from, len);
 	if (src.rank != dst.rank)
 		oc_run_count(is_mapped(run, dst) || is_mapped(run, src), len);
 	return 0;
@@ -149,11 +149,12 @@ static bool calc_sources(struct oc_run *run, const struct oc_step *step, const v
 static int calc_operand(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, char *temp,
 			const void **src)
 {
+	struct oc_stores_turn ordinary = {0}; /* it is read again at once */
 	const char *at;
 	int err = oc_run_await_send(run, peer, off, len, &at);
 
 	*src = at ? at : temp;
-	return err || at ? err : oc_run_read(run, temp, peer, off, len, false);
+	return err || at ? err : oc_run_read(run, temp, peer, off, len, &ordinary);
 }
 
 /* The operands, from @src on in rank order, to every destination. */
@@ -222,7 +223,7 @@ static int fold_away(struct oc_run *run, const struct oc_step *step, void **dst,
 		uint32_t rank = ndst > 1 ? d : step->dst.rank;
 
 		if (dst[d])
-			oc_run_store(run, dst[d], temp, step->len);
+			oc_stores_copy(&run->stores, dst[d], temp, step->len);
 		else
 			err = oc_reach_put(run, rank, step->dst.off, temp, step->len);
 	}

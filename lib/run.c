@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "copy.h"
 #include "heap.h"
 #include "parcel.h"
 #include "reach.h"
@@ -68,7 +67,6 @@ static int stage_eager(struct oc_run *run)
 	const struct oc_plan *plan = run->plan;
 	char *ring = oc_keep_get(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
 	struct oc_stores_turn turn;
-	uint64_t since;
 	char *place;
 
 	if (!ring)
@@ -80,10 +78,8 @@ static int stage_eager(struct oc_run *run)
 
 		if (step->kind != OC_STEP_STAGE)
 			continue;
-		since = oc_stores_clock(&turn);
-		oc_copy_bytes(place + step->src.off, (const char *)run->bind->send + step->src.off,
-			      step->len, turn.past);
-		oc_stores_add(&turn, since, step->len);
+		oc_stores_copy(&turn, place + step->src.off,
+			       (const char *)run->bind->send + step->src.off, step->len);
 	}
 	oc_stores_end(&turn);
 	run->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
@@ -129,14 +125,6 @@ int oc_run_offer(struct oc_run *run)
 	return 0;
 }
 
-void oc_run_store(struct oc_run *run, void *dst, const void *src, size_t len)
-{
-	uint64_t since = oc_stores_clock(&run->stores);
-
-	oc_copy_bytes(dst, src, len, run->stores.past);
-	oc_stores_add(&run->stores, since, len);
-}
-
 /*
  * Copies the send slot into the staging area, telling readers as it goes. Past
  * the caches at first: the area's lines are in the readers' from the last time, and
@@ -150,10 +138,8 @@ static void stage_range(struct oc_run *run, struct oc_stores_turn *turn, char *s
 
 	while (off < end) {
 		size_t len = end - off < OC_STAGE_CHUNK ? end - off : OC_STAGE_CHUNK;
-		uint64_t since = oc_stores_clock(turn);
 
-		oc_copy_bytes(stage + off, (const char *)run->bind->send + off, len, turn->past);
-		oc_stores_add(turn, since, len);
+		oc_stores_copy(turn, stage + off, (const char *)run->bind->send + off, len);
 		off += len;
 		atomic_store_explicit(&line->ready, off, memory_order_release);
 		oc_line_wake(line);
@@ -165,21 +151,15 @@ int oc_run_stage(struct oc_run *run)
 	size_t bytes = run->bind->send_bytes;
 	char *stage = oc_keep_get(&run->group->stage, bytes);
 	const struct oc_step *step = send_stage(run->plan);
-	size_t unread = step ? step->len : 0;
+	size_t unread = step ? step->len : 0, gap = unread ? step->src.off : 0;
 	struct oc_stores_turn turn;
 
 	if (!stage)
 		return -ENOMEM;
 	oc_stores_begin(&turn, &run->group->staging, run->plan->shape.coll, bytes);
 	run->line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
-	if (unread) {
-		stage_range(run, &turn, stage, 0, step->src.off);
-		stage_range(run, &turn, stage, step->src.off + unread, bytes);
-		atomic_store_explicit(&run->line->ready, bytes, memory_order_release);
-		oc_line_wake(run->line);
-	} else {
-		stage_range(run, &turn, stage, 0, bytes);
-	}
+	stage_range(run, &turn, stage, 0, gap);
+	stage_range(run, &turn, stage, gap + unread, bytes);
 	oc_stores_end(&turn);
 	oc_group_stats.staged_calls++;
 	oc_group_stats.staged_bytes += bytes - unread;
@@ -305,24 +285,19 @@ static int ask_to_stage(struct oc_run *run, uint32_t peer)
 
 /* From the arena, following what is staged. */
 static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off, size_t len,
-		      bool slot)
+		      struct oc_stores_turn *stores)
 {
 	struct oc_ep_line *line = oc_group_line(run->group, peer);
 
 	oc_run_count(false, len);
 	while (len) {
-		const char *src;
 		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
 		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
 		int err = wait_ready(run, peer, off + part);
 
 		if (err)
 			return err;
-		src = send_base(run, peer, oc_line_flags(line)) + off;
-		if (slot)
-			oc_run_store(run, dst, src, part);
-		else
-			memcpy(dst, src, part);
+		oc_stores_copy(stores, dst, send_base(run, peer, oc_line_flags(line)) + off, part);
 		dst += part;
 		off += part;
 		len -= part;
@@ -330,7 +305,8 @@ static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off
 	return 0;
 }
 
-int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool slot)
+int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
+		struct oc_stores_turn *stores)
 {
 	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
 	const char *src = NULL;
@@ -339,10 +315,7 @@ int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size
 	if (flags & OC_EP_SEND_MAP)
 		src = oc_reach_at(run, peer, OC_SLOT_SEND);
 	if (src) {
-		if (slot)
-			oc_run_store(run, dst, src + off, len);
-		else
-			memcpy(dst, src + off, len);
+		oc_stores_copy(stores, dst, src + off, len);
 		oc_run_count(true, len);
 		return 0;
 	}
@@ -351,7 +324,7 @@ int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size
 			return 0;
 		err = ask_to_stage(run, peer);
 	}
-	return err ? err : read_arena(run, dst, peer, off, len, slot);
+	return err ? err : read_arena(run, dst, peer, off, len, stores);
 }
 
 char *oc_run_slot(struct oc_run *run, struct oc_ref ref)

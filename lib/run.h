@@ -59,12 +59,9 @@ const char *oc_run_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size
 /* The same, but waits for what is being staged: NULL only when it is to be read. */
 int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at);
 
-/* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst: a @slot, or
- * what is read again at once. */
-int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len, bool slot);
-
-/* Copies to a slot that is memory here. */
-void oc_run_store(struct oc_run *run, void *dst, const void *src, size_t len);
+/* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst. */
+int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
+		struct oc_stores_turn *stores);
 
 /* A slot that is memory here: one's own, or a peer's receive or scratch. NULL for
  * a receive slot in a kernel region that cannot be mapped: see lib/reach.h. */

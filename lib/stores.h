@@ -49,7 +49,11 @@ struct oc_stores_turn {
 void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table, uint32_t kind,
 		     uint64_t bytes);
 
-/* Around each copy: what the first returns goes to the second, with the bytes stored. */
+/* A copy as of oc_copy_bytes(), by the operation's stores. */
+void oc_stores_copy(struct oc_stores_turn *turn, void *dst, const void *src, size_t len);
+
+/* Around what copies otherwise: what the first returns goes to the second, with the
+ * bytes stored. */
 static inline uint64_t oc_stores_clock(const struct oc_stores_turn *turn)
 {
 	struct timespec now;
