@@ -16,22 +16,22 @@ REPORT = re.compile(
 )
 # How a trace names functions of the module and of the tests' DMA provider, inlined ones of the kernel included.
 OURS = re.compile(r"\[(?:onecopy|softdma)\]")
-# Races within the kernel, whoever called it. An item queued again while a worker takes it up: the worker reads the
-# item's word for its colour, plainly, and queueing sets PENDING in it, a bit apart (kernel/workqueue.c).
-KERNELS = frozenset(
-    f"data-race in process_one_work / {queueing}" for queueing in ("queue_delayed_work_on", "queue_work_on")
-)
+# Functions of kernel/workqueue.c. Its workers read a work item's word plainly while who queues the item again sets
+# PENDING in it, a bit apart from what they look at: a race of the workqueue with itself, whoever queues.
+QUEUEING = ("queue_work_on", "queue_delayed_work_on", "mod_delayed_work_on", "__queue_work", "insert_work")
+WORKING = ("process_one_work", "worker_thread", "assign_work", "move_linked_works", "__pwq_activate_work")
+WORKQUEUES = frozenset(f"data-race in {' / '.join(sorted((a, b)))}" for a in QUEUEING for b in WORKING)
 
 
 @dataclass(frozen=True)
 class Race:
     title: str  # both functions, or the one that is known
     text: str
-    ours: bool  # a function of ours was on the way to one of the accesses, which are not the kernel's own affair
+    ours: bool  # a function of ours was on the way to one of the accesses, and it is not the workqueue's own race
 
 
 def ours(title: str, body: str) -> bool:
-    return bool(OURS.search(body)) and title not in KERNELS
+    return bool(OURS.search(body)) and title not in WORKQUEUES
 
 
 def split(log: str) -> tuple[str, list[Race]]:

@@ -26,6 +26,8 @@ LOG = """\
         ("memcpy / memset", "memcpy", "softdma_work+0x37/0x50 [softdma]", True),
         ("memcpy / memset", "memcpy", "ext4_write+0x37/0x50 [ext4]", False),
         ("process_one_work / queue_work_on", "queue_work_on", "ock_async_submit+0x2f6/0x580 [onecopy]", False),
+        ("__pwq_activate_work / queue_delayed_work_on", "queue_delayed_work_on", "ock_go+0x2f/0x58 [onecopy]", False),
+        ("process_one_work", "process_one_work", "ock_go+0x2f/0x58 [onecopy]", True),
         ("process_one_work / ock_async_submit", "ock_async_submit", "ock_file_copy+0x1/0x2 [onecopy]", True),
     ],
 )
