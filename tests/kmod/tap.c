@@ -120,7 +120,8 @@ static long long pinned(void)
 
 /*
  * What the kernel had to complain of so far: taint tells the first time of each kind, later
- * ones only the counts, of the kernels that have them.
+ * ones only the counts, of the kernels that have them. KCSAN counts each data race as a warning,
+ * the kernel's own as well: whose they are vm/races.py tells, from the log.
  */
 struct complaints {
 	long long taint, warned, oopsed;
@@ -130,7 +131,9 @@ static struct complaints complaints(void)
 {
 	return (struct complaints){
 		.taint = km_read_number("/proc/sys/kernel/tainted") & (TAINT_DIE | TAINT_WARN),
-		.warned = km_read_number("/sys/kernel/warn_count"),
+		.warned = access("/sys/kernel/debug/kcsan", F_OK)
+				  ? km_read_number("/sys/kernel/warn_count")
+				  : 0,
 		.oopsed = km_read_number("/sys/kernel/oops_count"),
 	};
 }
