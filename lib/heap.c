@@ -28,6 +28,7 @@
 
 #define EXTENT_MIN  ((size_t)8 << 20)  /* larger blocks are extents */
 #define RELEASE_MIN ((size_t)64 << 10) /* a forked child returns freed pages from here on */
+#define SPARSE_MIN  ((size_t)64 << 10) /* larger callocs leave untouched what is zero */
 
 struct oc_heap_range oc_heap_range;
 
@@ -245,6 +246,9 @@ void *oc_heap_alloc(size_t bytes)
 
 void *oc_heap_calloc(size_t bytes)
 {
+	/* Tables that are used in part come from calloc(): they take more memory in huge
+	 * pages only where they would have had these without us, too. */
+	size_t used_soon = oc_heap_thp_is_default() ? bytes : 0;
 	struct oc_mi_heap *mine;
 	int saved = errno;
 	void *p = NULL;
@@ -252,9 +256,14 @@ void *oc_heap_calloc(size_t bytes)
 	if (!heap_is_open())
 		return NULL;
 	if (bytes > EXTENT_MIN) {
-		p = alloc_extent(1, bytes, bytes);
+		p = alloc_extent(1, used_soon, bytes);
 		if (p)
 			oc_heap_extent_zero(p, bytes);
+	} else if (bytes >= SPARSE_MIN) {
+		/* mimalloc clears whatever it is handed. */
+		p = alloc_block(used_soon, bytes);
+		if (p)
+			oc_heap_arena_zero(&heap.arena, p, bytes);
 	} else {
 		mine = thread_heap();
 		if (bytes < OC_HEAP_PAGE)
@@ -329,6 +338,11 @@ void oc_heap_free(void *p)
 	errno = saved;
 }
 
+int oc_heap_discard(void *p, size_t bytes)
+{
+	return madvise(p, bytes, heap.copy ? MADV_DONTNEED : MADV_REMOVE);
+}
+
 size_t oc_heap_usable_size(const void *p)
 {
 	return oc_heap_span_usable(p);
@@ -359,7 +373,7 @@ void *oc_heap_realloc(void *p, size_t bytes)
 
 	if (!usable)
 		die_of_free(p);
-	if (bytes <= usable && (bytes >= usable / 2 || heap.copy))
+	if (bytes <= usable && (bytes >= usable / 3 || heap.copy))
 		return p;
 	if (heap.copy)
 		return NULL;
@@ -369,7 +383,7 @@ void *oc_heap_realloc(void *p, size_t bytes)
 	if (done)
 		return p;
 
-	q = bytes > usable && bytes < SIZE_MAX / 2 ? alloc_block(bytes, bytes + bytes / 2) : NULL;
+	q = bytes > usable && bytes < SIZE_MAX / 2 ? alloc_block(bytes, 2 * bytes) : NULL;
 	if (!q)
 		q = alloc_block(bytes, bytes);
 	if (!q)

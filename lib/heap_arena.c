@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -134,6 +135,30 @@ unmap:
 close_fd:
 	close(fd);
 	return err;
+}
+
+void oc_heap_arena_zero(const struct oc_heap_arena *arena, void *p, size_t bytes)
+{
+	off_t at = (char *)p - arena->base, end = at + (off_t)bytes;
+
+	/* The file knows which pages it has, swapped ones included. */
+	if (!oc_file_is(&arena->file, arena->fd)) {
+		memset(p, 0, bytes);
+		return;
+	}
+	while (at < end) {
+		off_t data = lseek(arena->fd, at, SEEK_DATA);
+		off_t hole = data < 0 ? -1 : lseek(arena->fd, data, SEEK_HOLE);
+
+		if (data >= end || (data < 0 && errno == ENXIO))
+			return; /* none up to the end, or none at all any more */
+		if (data < 0)
+			data = at;
+		if (hole < 0 || hole > end)
+			hole = end;
+		memset(arena->base + data, 0, (size_t)(hole - data));
+		at = hole;
+	}
 }
 
 void oc_heap_arena_destroy(struct oc_heap_arena *arena)

@@ -20,4 +20,8 @@ struct oc_heap_arena {
 int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why);
 void oc_heap_arena_destroy(struct oc_heap_arena *arena);
 
+/* Makes [p, p + bytes) zero without touching what already is because nobody has
+ * written it: those pages take no memory yet. Any thread. */
+void oc_heap_arena_zero(const struct oc_heap_arena *arena, void *p, size_t bytes);
+
 #endif

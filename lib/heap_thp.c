@@ -46,6 +46,7 @@ static struct {
 	size_t warm_up; /* ranges left */
 	unsigned int strikes;
 	bool on;
+	bool is_default;
 } thp;
 
 /* The word in brackets, as in "always [madvise] never". */
@@ -76,6 +77,7 @@ static bool setting_is(const char *path, const char *const *words)
 
 void oc_heap_thp_create(char *base, size_t size, size_t limit)
 {
+	static const char *const always[] = {"always", NULL};
 	static const char *const never[] = {"never", NULL};
 	static const char *const on_request[] = {"always", "within_size", "advise", "force", NULL};
 	size_t ranges = size / HUGE;
@@ -83,6 +85,7 @@ void oc_heap_thp_create(char *base, size_t size, size_t limit)
 	void *table;
 
 	thp.on = false;
+	thp.is_default = setting_is("/sys/kernel/mm/transparent_hugepage/enabled", always);
 	if (setting_is("/sys/kernel/mm/transparent_hugepage/shmem_enabled", on_request)) {
 		madvise(base, size, MADV_HUGEPAGE);
 		return;
@@ -160,11 +163,16 @@ static void collapse(char *range, char *mine)
 		__atomic_store_n(&thp.on, false, __ATOMIC_RELAXED);
 }
 
+bool oc_heap_thp_is_default(void)
+{
+	return thp.is_default;
+}
+
 void oc_heap_thp_prepare(char *p, size_t bytes)
 {
 	size_t first, last;
 
-	if (!__atomic_load_n(&thp.on, __ATOMIC_RELAXED) || bytes > BLOCK_MAX)
+	if (!__atomic_load_n(&thp.on, __ATOMIC_RELAXED) || !bytes || bytes > BLOCK_MAX)
 		return;
 	first = (size_t)(p - thp.base) / HUGE;
 	last = (size_t)(p + bytes - 1 - thp.base) / HUGE;

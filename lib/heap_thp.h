@@ -2,6 +2,7 @@
 #ifndef OC_HEAP_THP_H
 #define OC_HEAP_THP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -14,7 +15,10 @@
 void oc_heap_thp_create(char *base, size_t size, size_t limit);
 void oc_heap_thp_destroy(void);
 
-/* A block was handed out: backs the 2 MiB ranges nobody had yet. */
+/* True if private memory gets huge pages without asking. */
+bool oc_heap_thp_is_default(void);
+
+/* A block was handed out: backs the 2 MiB ranges of [p, p + bytes) nobody had yet. */
 void oc_heap_thp_prepare(char *p, size_t bytes);
 
 /* The pages of [p, p + bytes), both multiples of 2 MiB, were given back. */

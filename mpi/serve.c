@@ -11,6 +11,7 @@
 
 #include "env.h"
 #include "heap.h"
+#include "../preload/malloc.h"
 
 struct oc_counter oc_counters[OC_COLL_COUNT];
 
@@ -171,9 +172,9 @@ static void __attribute__((format(printf, 2, 3))) put(struct line *line, const c
 
 static const char *heap_state(void)
 {
-	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
-		return "not under malloc, as ONECOPY_HEAP or ONECOPY_MECH says";
-	return oc_heap_reason();
+	const char *declined = oc_malloc_declined();
+
+	return declined ? declined : oc_heap_reason();
 }
 
 void oc_stats_write(void)

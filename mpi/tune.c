@@ -5,9 +5,11 @@
 
 #include <onecopy/onecopy.h>
 
+#include "../preload/malloc.h"
+
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 {
-	bool heap = !env->heap_off && env->mech & OC_MECH_HEAP;
+	bool heap = !oc_malloc_declined();
 	uint64_t min = heap ? 8 << 10 : 256 << 10;
 
 	/* A group costs about what moving this much does. Who says from which

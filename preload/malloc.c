@@ -294,11 +294,42 @@ EXPORT size_t malloc_usable_size(void *p)
 	return p ? next.usable_size(p) : 0;
 }
 
+static const void *module_of(const void *symbol)
+{
+	Dl_info info;
+
+	return symbol && dladdr(symbol, &info) ? info.dli_fbase : NULL;
+}
+
+/*
+ * jemalloc frees blocks in ways that do not pass through free(): by dallocx() and
+ * its sisters, and by operator delete for what its operator new with an alignment
+ * has from aligned_alloc(), which is ours.
+ */
+static bool is_freed_elsewhere(void)
+{
+	const void *module = module_of(dlsym(RTLD_DEFAULT, "dallocx"));
+	const void *allocator;
+
+	memcpy(&allocator, &next.malloc, sizeof(allocator));
+	return module && module == module_of(allocator);
+}
+
+const char *oc_malloc_declined(void)
+{
+	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
+		return "not under malloc, as ONECOPY_HEAP or ONECOPY_MECH says";
+	if (is_freed_elsewhere())
+		return "not under malloc: the program's allocator, jemalloc, frees blocks "
+		       "without free()";
+	return NULL;
+}
+
 void oc_malloc_activate(void)
 {
 	/* Without a heap under malloc the arena is still where foreign
 	 * buffers are staged; MPI_Init makes it then. */
-	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
+	if (oc_malloc_declined())
 		return;
 	if (!oc_heap_init())
 		__atomic_store_n(&heap_min, OC_HEAP_MIN, __ATOMIC_RELAXED);
@@ -306,6 +337,8 @@ void oc_malloc_activate(void)
 
 static __attribute__((constructor)) void start(void)
 {
+	if (next.malloc == first_malloc)
+		resolve_next();
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	oc_heap_fork_register();
 	/* A name this library does not define: the MPI's own, or nobody's. */

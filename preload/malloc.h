@@ -10,6 +10,12 @@
  */
 void oc_malloc_activate(void);
 
+/*
+ * Why the program's blocks are not to be placed in the shared heap, before it is
+ * asked whether there is one; NULL if they are. Static storage, any thread.
+ */
+const char *oc_malloc_declined(void);
+
 /* While not 0, this thread's blocks all come from the C library: an MPI's own
  * buffers are no use to peers. Nests. */
 extern __thread unsigned int oc_malloc_bypass

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "heap_probe.h"
@@ -223,6 +224,63 @@ static void destructors(void)
 	}
 }
 
+/* What calloc() gives takes no memory before it is touched, and is zero where memory is
+ * used again. */
+static void sparse(void)
+{
+	long before = probe_status("RssShmem:");
+	volatile char *p = hide(calloc(1, 4 * MIB));
+	char *used;
+
+	CHECK(in_arena((char *)p) && !p[3 * MIB]);
+	CHECK(probe_status("RssShmem:") - before < 1024);
+	free(hide((char *)p));
+	for (size_t bytes = 60 * KIB; bytes <= 4 * MIB; bytes += 100 * KIB) {
+		used = hide(malloc(bytes));
+		memset(used, 1, bytes / 3);
+		memset(used + bytes / 2, 1, 5);
+		used[bytes - 1] = 1;
+		free(used);
+		used = hide(calloc(1, bytes));
+		for (size_t i = 0; i < bytes; i++)
+			CHECK(!used[i]);
+		free(used);
+	}
+}
+
+/* Advice that empties private memory does so in the heap, too. */
+static void discards(void)
+{
+	for (size_t bytes = 64 * KIB; bytes <= 16 * MIB; bytes *= 16) {
+		char *p = hide(aligned_alloc(4096, bytes));
+
+		CHECK(in_arena(p));
+		memset(p, 7, bytes);
+		CHECK(!madvise(p + 4096, bytes - 3 * 4096, MADV_DONTNEED));
+		CHECK(p[4095] == 7 && !p[4096] && !p[bytes / 2]);
+		CHECK(!p[bytes - 2 * 4096 - 1] && p[bytes - 2 * 4096] == 7);
+		CHECK(!madvise(p, bytes, MADV_FREE));
+		CHECK(!madvise(p, bytes, MADV_WILLNEED));
+		free(p);
+	}
+}
+
+/* Locking everything does not fill the arena, which is mostly empty. */
+static void locks(void)
+{
+	long before = probe_status("RssShmem:");
+	char *p;
+
+	CHECK(!mlockall(MCL_CURRENT | MCL_FUTURE));
+	p = hide(malloc(20 * MIB));
+	CHECK(in_arena(p));
+	p[0] = 1;
+	CHECK(probe_status("RssShmem:") - before < 64 * 1024);
+	CHECK(probe_status("VmLck:") > 0);
+	free(p);
+	CHECK(!munlockall());
+}
+
 /* A full heap is not the end: blocks then come from the C library. */
 static void exhaustion(void)
 {
@@ -306,6 +364,9 @@ int main(int argc, char **argv)
 		{"destructors", destructors},
 		{"exhaustion", exhaustion},
 		{"returns", returns},
+		{"sparse", sparse},
+		{"discards", discards},
+		{"locks", locks},
 		{"double_free", double_free},
 		{"refused", refused},
 	};

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 
@@ -12,13 +13,21 @@ from runner import PRELOAD, Runner
 
 Preloaded = Callable[..., Finished]
 
-
-@pytest.mark.parametrize(
-    "case",
-    ["threshold", "errors", "zeroes", "moves", "grows", "threads", "destructors", "exhaustion", "returns"],
+CASES = (
+    *("threshold", "errors", "zeroes", "moves", "grows", "threads", "destructors", "exhaustion", "returns"),
+    *("sparse", "discards"),
 )
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_case(preloaded: Preloaded, case: str) -> None:
     assert preloaded("malloc_cases", case, timeout=120).stderr == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may lock as much as it likes")
+def test_locks(preloaded: Preloaded) -> None:
+    """Within a limit of address space: without the care the arena would be filled as far as that lets it grow."""
+    assert preloaded("malloc_cases", "locks", limits=f"-v {2 << 20}").stderr == ""
 
 
 def test_double_free(preloaded: Preloaded) -> None:

@@ -338,14 +338,29 @@ def test_tool_in_library(runner: Runner, programs: Programs) -> None:
     assert served(path, "bcast") == [10, 10]
 
 
+def with_allocator(programs: Programs, name: str, *options: str) -> Path:
+    """The program of hazards/<name>.c, linked to an allocator of its own."""
+    library = f"lib{name}-allocator.so"
+    directory = programs.build(library, ["hazards/allocator.c"], "-shared", "-fPIC", *options).parent
+    flags = [f"-L{directory}", "-Wl,--no-as-needed", f"-l:{library}", f"-Wl,-rpath,{directory}"]
+    return programs.build(name, [f"hazards/{name}.c"], *flags)
+
+
 def test_allocator_in_library(runner: Runner, programs: Programs) -> None:
     """An allocator that the program brings is not asked about blocks that are not its own."""
-    allocator = programs.build("liballocator.so", ["hazards/allocator.c"], "-shared", "-fPIC")
-    flags = [f"-L{allocator.parent}", "-Wl,--no-as-needed", "-l:liballocator.so", f"-Wl,-rpath,{allocator.parent}"]
-    binary = programs.build("usable", ["hazards/usable.c"], *flags)
     path = runner.cwd / "stats"
-    runner.mpirun(2, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
+    runner.mpirun(2, with_allocator(programs, "usable"), env=env)
     assert served(path, "bcast") == [20, 20]
+
+
+def test_allocator_that_frees_in_other_ways(runner: Runner, programs: Programs) -> None:
+    """It gets no block of ours; its own are served as foreign memory."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
+    runner.mpirun(2, with_allocator(programs, "dallocx", "-DALLOCATOR_DALLOCX"), env=env)
+    assert served(path, "bcast") == [20, 20]
+    assert all("jemalloc" in line["heap"] for line in stats(path))
 
 
 def test_other_mpi(runner: Runner, programs: Programs) -> None:

@@ -80,15 +80,32 @@ void *aligned_alloc(size_t align, size_t bytes)
 	return memalign(align, bytes);
 }
 
+static void release(void *p)
+{
+	struct head *head = head_of(p);
+
+	head->mark = 0;
+	__libc_free(head->start);
+}
+
 void free(void *p)
 {
-	if (p) {
-		struct head *head = head_of(p);
-
-		head->mark = 0;
-		__libc_free(head->start);
-	}
+	if (p)
+		release(p);
 }
+
+#ifdef ALLOCATOR_DALLOCX
+void *allocator_new_aligned(size_t align, size_t bytes)
+{
+	return aligned_alloc(align, bytes);
+}
+
+void dallocx(void *p, int flags)
+{
+	(void)flags;
+	release(p);
+}
+#endif
 
 void *realloc(void *p, size_t bytes)
 {
