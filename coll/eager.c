@@ -137,6 +137,7 @@ uint64_t oc_coll_eager_bytes(const struct oc_shape *shape)
 	case OC_COLL_BCAST:
 		blocks = 1;
 		break;
+	case OC_COLL_SCATTER:
 	case OC_COLL_GATHER:
 	case OC_COLL_REDUCE:
 		blocks = shape->size;
@@ -144,7 +145,6 @@ uint64_t oc_coll_eager_bytes(const struct oc_shape *shape)
 	case OC_COLL_ALLGATHER:
 		blocks = (uint64_t)shape->size + 1;
 		break;
-	case OC_COLL_SCATTER:
 	case OC_COLL_ALLTOALL:
 		blocks = (uint64_t)shape->size * 2;
 		break;
