@@ -338,9 +338,9 @@ void oc_heap_free(void *p)
 	errno = saved;
 }
 
-int oc_heap_discard(void *p, size_t bytes)
+int oc_heap_discard_advice(void)
 {
-	return madvise(p, bytes, heap.copy ? MADV_DONTNEED : MADV_REMOVE);
+	return heap.copy ? MADV_DONTNEED : MADV_REMOVE;
 }
 
 size_t oc_heap_usable_size(const void *p)

@@ -62,9 +62,9 @@ void *oc_heap_memalign(size_t align, size_t bytes); /* align: a power of two */
  * geometrically: the slack is address space, not memory. */
 void *oc_heap_realloc(void *p, size_t bytes);
 void oc_heap_free(void *p); /* p from this heap, not NULL; aborts if it is not live */
-/* What MADV_DONTNEED does to private memory: whole pages of the heap become zero and
- * take none. As madvise(): 0, or -1 with errno set. */
-int oc_heap_discard(void *p, size_t bytes);
+/* The advice that does to whole pages of the heap what MADV_DONTNEED does to private
+ * memory: they become zero and take none. A forked child's heap is private. */
+int oc_heap_discard_advice(void);
 size_t oc_heap_usable_size(const void *p); /* 0 if p is not a live block */
 
 #endif

@@ -20,7 +20,7 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 	bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
 
 	if (__builtin_expect(discards && bytes && oc_heap_contains(p, bytes), 0))
-		return oc_heap_discard(p, bytes);
+		advice = oc_heap_discard_advice();
 	return (int)syscall(SYS_madvise, p, bytes, advice);
 }
 
