@@ -4,10 +4,12 @@
  *
  * While each rank has a core of its own, polling a few microseconds sees the
  * peer's store soonest. With more ranks than cores the peer may need this very
- * core, so the first thing to do is to yield it. Whatever happens, a waiter
- * calls progress() every few microseconds: the peer may be unable to come
- * before the host MPI has moved a message of ours. Sleeps are short, because
- * nothing but the next turn of this loop drives that progress.
+ * core, so the first thing to do is to yield it; and to go on for long, because a
+ * core whose ranks all sleep takes one from another core, which then is missing
+ * here until the scheduler evens that out, many operations later. Whatever
+ * happens, a waiter calls progress() every few microseconds: the peer may be
+ * unable to come before the host MPI has moved a message of ours. Sleeps are
+ * short, because nothing but the next turn of this loop drives that progress.
  */
 #include "wait.h"
 
@@ -23,7 +25,7 @@
 
 #define PROGRESS_POLLS	128  /* polls between calls of progress() */
 #define YIELDS_ALONE	4096 /* yields before sleeping, with a core of one's own: 1 ms */
-#define YIELDS_SHARED	256  /* and with ranks that share cores */
+#define SHARED_MS	100  /* of yielding before it, with ranks that share cores */
 #define PROGRESS_YIELDS 4
 #define SLEEP_NS	200000
 #define ALIVE_SLEEPS	64 /* sleeps between looks at the peer: about 13 ms */
@@ -67,10 +69,28 @@ static void line_sleep(struct oc_ep_line *line, uint64_t seen)
 		syscall(SYS_futex, futex_of(line), FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
 }
 
+static uint32_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint32_t)now.tv_sec * 1000 + (uint32_t)(now.tv_nsec / 1000000);
+}
+
+/* Whether it is too early to sleep after @turn yields. A yield among ranks that
+ * share cores may take a time slice: those are not counted, but timed. */
+static bool shall_yield(struct oc_group *group, uint32_t turn)
+{
+	if (!group->node->oversubscribed)
+		return turn < YIELDS_ALONE;
+	if (!turn)
+		group->yields_since = now_ms();
+	return now_ms() - group->yields_since < SHARED_MS;
+}
+
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
 {
 	uint32_t spin = group->node->spin;
-	uint32_t yields = group->node->oversubscribed ? YIELDS_SHARED : YIELDS_ALONE;
 	uint32_t turn = group->idle++;
 
 	if (turn < spin) {
@@ -80,13 +100,12 @@ int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line
 		return 0;
 	}
 	turn -= spin;
-	if (turn < yields) {
+	if (shall_yield(group, turn)) {
 		sched_yield();
 		if (group->progress && turn % PROGRESS_YIELDS == PROGRESS_YIELDS - 1)
 			group->progress();
 		return 0;
 	}
-	turn -= yields;
 	if (group->progress)
 		group->progress();
 	line_sleep(line, seen);
