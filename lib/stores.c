@@ -3,10 +3,14 @@
 
 #include "copy.h"
 
-#define TRIES	    3 /* calls of a trial: the first finds the caches as the other kind left them */
-#define GAP_MIN	    128 /* calls from one trial to the next, but for the first */
-#define GAP_MAX	    1024
-#define WORTH	    0.85F /* of the time, for a change: else they would change by chance */
+#define TRIES	 3   /* calls of a trial: the first finds the caches as the other kind left them */
+#define GAP_SOON 32  /* calls from a change to the next trial: it may have been by chance */
+#define GAP_MIN	 128 /* from one trial to the next, otherwise */
+#define GAP_MAX	 1024
+/* Of the time, for a change: else they would change by chance. What a table begins with
+ * is right where nothing is known, so it takes more to leave it than to return. */
+#define LEAVE	    0.85F
+#define RETURN	    0.95F
 #define NEVER	    1e30F
 #define CLASS_LEAST 13 /* log2 of the bytes */
 
@@ -31,7 +35,7 @@ void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table,
 	struct oc_stores *stores = &table->of[kind % OC_STORES_KINDS][class_of(bytes)];
 
 	if (!stores->gap) {
-		stores->ordinary = table->ordinary;
+		stores->ordinary = stores->began_ordinary = table->ordinary;
 		wait_for_trial(stores, TRIES);
 	}
 	*turn = (struct oc_stores_turn){
@@ -53,10 +57,11 @@ void oc_stores_copy(struct oc_stores_turn *turn, void *dst, const void *src, siz
 static void decide(struct oc_stores *stores)
 {
 	bool past = !stores->ordinary;
+	float worth = stores->ordinary == stores->began_ordinary ? LEAVE : RETURN;
 
-	if (stores->best[!past] < stores->best[past] * WORTH) {
+	if (stores->best[!past] < stores->best[past] * worth) {
 		stores->ordinary = past;
-		wait_for_trial(stores, GAP_MIN);
+		wait_for_trial(stores, GAP_SOON);
 	} else {
 		uint16_t longer = stores->gap < GAP_MIN ? GAP_MIN : (uint16_t)(stores->gap * 4);
 

@@ -7,7 +7,8 @@
  * The latter move less where a destination comes from memory anyway, and are two
  * to three times as slow where it would have been in a cache. Which of the two it
  * is depends on the program, so it is learned from its calls: now and then a few
- * take the other kind of stores, and the faster one stays. Nobody else need know.
+ * take the other kind of stores, and the faster one stays; when they are near each
+ * other, the kind it began with. Nobody else need know.
  */
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ struct oc_stores {
 	uint16_t gap;	/* out of these */
 	uint8_t trying; /* calls of the trial left; 0: none goes on */
 	bool ordinary;	/* the kind in use */
+	bool began_ordinary;
 };
 
 #define OC_STORES_KINDS	  16

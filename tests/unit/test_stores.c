@@ -64,6 +64,7 @@ int main(void)
 	struct machine memory = {.cost = {140, 100}, .noise = 10};
 	struct machine caches = {.cost = {40, 100}, .cold = 100, .noise = 10};
 	struct machine equal = {.cost = {98, 100}};
+	struct machine near = {.cost = {110, 100}};
 	struct machine rough = {.cost = {40, 100}, .cold = 100, .noise = 30, .rare = 10};
 	struct oc_stores_turn turn;
 	struct oc_stores_table before;
@@ -85,6 +86,8 @@ int main(void)
 	expect("and back", past(&memory, 0, 1000), 980, 1000);
 
 	expect("no change for two per cent", past(&equal, 2, 10000), 9900, 10000);
+	past(&caches, 5, 10);
+	expect("but back to what it began with", past(&near, 5, 1000), 950, 1000);
 	expect("something else on the machine", past(&rough, 3, 10000), 0, 1500);
 
 	memcpy(&before, &table, sizeof(table));
