@@ -16,6 +16,8 @@ from runner import ROOT
 
 from kernel import UNAVAILABLE
 
+NOTES = 20  # lines shown of what one case said
+
 
 def run(tool: str, *argv: str | Path, env: Mapping[str, str] | None = None) -> str:
     """What vm/`tool` printed. Skips the test where a kernel cannot be had, fails it with the command's verdict."""
@@ -32,7 +34,24 @@ def run(tool: str, *argv: str | Path, env: Mapping[str, str] | None = None) -> s
     said = done.stderr.strip()
     if done.returncode == UNAVAILABLE:
         pytest.skip(said)
-    failed = re.findall(r"^(?:not ok|Bail out|FAILED|ERROR).*$", done.stdout, re.MULTILINE)
     tail = "\n".join(done.stdout.splitlines()[-30:])
-    assert done.returncode == 0, "\n".join([f"ended with {done.returncode}", *failed, said, "output ends:", tail])
+    assert done.returncode == 0, "\n".join(
+        [f"ended with {done.returncode}", *failures(done.stdout), said, "output ends:", tail]
+    )
     return done.stdout
+
+
+def failures(output: str) -> list[str]:
+    """Verdicts of what failed, each after what that case said: the reason, and the seed that shows it again."""
+    found: list[str] = []
+    notes: list[str] = []
+    for line in output.splitlines():
+        if re.match("not ok|Bail out|FAILED|ERROR", line):
+            found += [*notes, line]
+        if line.startswith("# == "):
+            notes = []
+        elif re.match("ok |not ok ", line):
+            notes = [note for note in notes if "seed" in note]
+        elif line.startswith("#"):
+            notes = [*notes, line][-NOTES:]
+    return found
