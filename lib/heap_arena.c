@@ -13,6 +13,7 @@
 #include "heap_mimalloc.h"
 #include "memfd.h"
 
+#define ZERO_STEP     (64 << 10)
 #define ARENA_MIN     ((size_t)256 << 20) /* less is not worth the trouble */
 #define ADDRESS_SPACE ((size_t)32 << 40)  /* every rank maps the arena of every other */
 #define GIB	      ((size_t)1 << 30)
@@ -141,23 +142,24 @@ void oc_heap_arena_zero(const struct oc_heap_arena *arena, void *p, size_t bytes
 {
 	off_t at = (char *)p - arena->base, end = at + (off_t)bytes;
 
-	/* The file knows which pages it has, swapped ones included. */
 	if (!oc_file_is(&arena->file, arena->fd)) {
 		memset(p, 0, bytes);
 		return;
 	}
+	/* The file knows which pages it has, swapped ones included. Where it has one, a
+	 * step is cleared: to look for the next hole (SEEK_HOLE) may take it through all
+	 * that the program has allocated. */
 	while (at < end) {
 		off_t data = lseek(arena->fd, at, SEEK_DATA);
-		off_t hole = data < 0 ? -1 : lseek(arena->fd, data, SEEK_HOLE);
+		size_t part;
 
 		if (data >= end || (data < 0 && errno == ENXIO))
 			return; /* none up to the end, or none at all any more */
-		if (data < 0)
-			data = at;
-		if (hole < 0 || hole > end)
-			hole = end;
-		memset(arena->base + data, 0, (size_t)(hole - data));
-		at = hole;
+		if (data > at)
+			at = data;
+		part = end - at < ZERO_STEP ? (size_t)(end - at) : ZERO_STEP;
+		memset(arena->base + at, 0, part);
+		at += (off_t)part;
 	}
 }
 
