@@ -51,7 +51,7 @@ struct oc_group {
 	uint64_t *begun;		/* [size] latest operation each is known to have begun */
 	void (*progress)(void);		/* called while waiting; may be NULL */
 	uint32_t idle;			/* polls since the last success: see wait.c */
-	uint32_t yields_since;		/* ms, when they turned into yields */
+	uint64_t yields_since;		/* ms, when they turned into yields */
 	struct oc_keep scratch;		/* the plan's scratch slot */
 	struct oc_keep stage;		/* a foreign send slot, where peers can read it */
 	struct oc_reach *reach;		/* peers' slots mapped by the module: lib/reach.c */

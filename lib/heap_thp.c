@@ -23,8 +23,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -139,14 +140,6 @@ static size_t count_resident(char *range)
 	return n;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* @mine is a byte of the new block inside the range. */
 static void collapse(char *range, char *mine)
 {
@@ -154,10 +147,10 @@ static void collapse(char *range, char *mine)
 
 	if (take(&thp.warm_up) || count_resident(range) > FEW_PAGES || !take(&thp.budget))
 		return;
-	start = now_ns();
+	start = oc_clock_ns();
 	/* A range with no page at all can not be collapsed. */
 	__atomic_fetch_or(mine, 0, __ATOMIC_RELAXED);
-	if (!madvise(range, HUGE, MADV_COLLAPSE) && now_ns() - start < SLOW_NS)
+	if (!madvise(range, HUGE, MADV_COLLAPSE) && oc_clock_ns() - start < SLOW_NS)
 		return;
 	if (__atomic_add_fetch(&thp.strikes, 1, __ATOMIC_RELAXED) >= STRIKES)
 		__atomic_store_n(&thp.on, false, __ATOMIC_RELAXED);

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define ALIVE_MS 100 /* how stale the news of an owner's life may be */
 
@@ -35,15 +36,13 @@ static _Atomic uint64_t *take_hazard(const struct oc_node *node, oc_cookie cooki
 static bool owner_alive(struct oc_node *node, uint32_t owner)
 {
 	_Atomic uint64_t *seen = &node->peers[owner].seen_ms;
-	struct timespec ts;
 	uint64_t now;
 
 	if (atomic_load_explicit(&node->ranks[owner].state, memory_order_acquire) == OC_RANK_LEFT)
 		return false;
 	if (owner == node->rank)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	now = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	now = oc_clock_coarse_ms();
 	if (now - atomic_load_explicit(seen, memory_order_relaxed) < ALIVE_MS)
 		return true;
 	if (!oc_node_peer_alive(node, owner))

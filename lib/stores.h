@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "clock.h"
 
 /* What has been learned about one kind of operation; all zeros: nothing. One
  * thread at a time. */
@@ -58,12 +59,7 @@ void oc_stores_copy(struct oc_stores_turn *turn, void *dst, const void *src, siz
  * bytes stored. */
 static inline uint64_t oc_stores_clock(const struct oc_stores_turn *turn)
 {
-	struct timespec now;
-
-	if (!turn->timed)
-		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return turn->timed ? oc_clock_ns() : 0;
 }
 
 static inline void oc_stores_add(struct oc_stores_turn *turn, uint64_t since, uint64_t bytes)

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "futex.h"
 #include "group.h"
 
@@ -69,14 +70,6 @@ static void line_sleep(struct oc_ep_line *line, uint64_t seen)
 		syscall(SYS_futex, futex_of(line), FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
 }
 
-static uint32_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint32_t)now.tv_sec * 1000 + (uint32_t)(now.tv_nsec / 1000000);
-}
-
 /* Whether it is too early to sleep after @turn yields. A yield among ranks that
  * share cores may take a time slice: those are not counted, but timed. */
 static bool shall_yield(struct oc_group *group, uint32_t turn)
@@ -84,8 +77,8 @@ static bool shall_yield(struct oc_group *group, uint32_t turn)
 	if (!group->node->oversubscribed)
 		return turn < YIELDS_ALONE;
 	if (!turn)
-		group->yields_since = now_ms();
-	return now_ms() - group->yields_since < SHARED_MS;
+		group->yields_since = oc_clock_coarse_ms();
+	return oc_clock_coarse_ms() - group->yields_since < SHARED_MS;
 }
 
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)

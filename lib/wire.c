@@ -9,12 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 int64_t oc_wire_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+	return (int64_t)(oc_clock_ns() / 1000000);
 }
 
 void oc_wire_nap(long ms)
