@@ -35,11 +35,12 @@ void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table,
 	struct oc_stores *stores = &table->of[kind % OC_STORES_KINDS][class_of(bytes)];
 
 	if (!stores->gap) {
-		stores->ordinary = stores->began_ordinary = table->ordinary;
+		stores->ordinary = table->ordinary;
 		wait_for_trial(stores, TRIES);
 	}
 	*turn = (struct oc_stores_turn){
 		.stores = stores,
+		.began_ordinary = table->ordinary,
 		.past = stores->ordinary == (stores->trying > 0),
 		.timed = stores->trying || stores->left <= TRIES,
 	};
@@ -54,10 +55,10 @@ void oc_stores_copy(struct oc_stores_turn *turn, void *dst, const void *src, siz
 }
 
 /* What the trial showed: the gaps grow while nothing changes. */
-static void decide(struct oc_stores *stores)
+static void decide(struct oc_stores *stores, bool began_ordinary)
 {
 	bool past = !stores->ordinary;
-	float worth = stores->ordinary == stores->began_ordinary ? LEAVE : RETURN;
+	float worth = stores->ordinary == began_ordinary ? LEAVE : RETURN;
 
 	if (stores->best[!past] < stores->best[past] * worth) {
 		stores->ordinary = past;
@@ -83,7 +84,7 @@ void oc_stores_end(struct oc_stores_turn *turn)
 	}
 	if (stores->trying) {
 		if (!--stores->trying)
-			decide(stores);
+			decide(stores, turn->began_ordinary);
 	} else if (!--stores->left) {
 		stores->trying = TRIES;
 	}

@@ -25,7 +25,6 @@ struct oc_stores {
 	uint16_t gap;	/* out of these */
 	uint8_t trying; /* calls of the trial left; 0: none goes on */
 	bool ordinary;	/* the kind in use */
-	bool began_ordinary;
 };
 
 #define OC_STORES_KINDS	  16
@@ -41,7 +40,8 @@ struct oc_stores_table {
 /* One operation. All zeros: ordinary stores, nothing is learned. */
 struct oc_stores_turn {
 	struct oc_stores *stores;
-	bool past; /* the stores to use go past the caches */
+	bool began_ordinary; /* as its table says */
+	bool past;	     /* the stores to use go past the caches */
 	bool timed;
 	uint64_t nsec;
 	uint64_t bytes;
