@@ -119,6 +119,8 @@ static void ask(struct fuzz *f)
 				  ENXIO,  ERANGE, EBUSY,  ENODEV,    EMFILE, 0};
 	struct onecopy_region_info r = {.size = sizeof(r), .cookie = fuzz_cookie(f, FUZZ_ONECOPY)};
 	struct onecopy_info i = {.size = sizeof(i)};
+	uint32_t number = fuzz_below(f, 256);
+	bool known = number >= _IOC_NR(ONECOPY_IOC_INFO) && number <= _IOC_NR(ONECOPY_IOC_CANCEL);
 	uint8_t text[64];
 	int fd = fuzz_fd(f, FUZZ_ONECOPY);
 
@@ -126,7 +128,7 @@ static void ask(struct fuzz *f)
 	fuzz_mutate(f, &i, sizeof(i));
 	fuzz_call(f, fd, ONECOPY_IOC_REGION_INFO, &r, errnos);
 	fuzz_call(f, fd, ONECOPY_IOC_INFO, &i, errnos);
-	fuzz_call(f, fd, _IO(ONECOPY_IOC_MAGIC, fuzz_below(f, 256)), &i, any);
+	fuzz_call(f, fd, _IO(ONECOPY_IOC_MAGIC, number), &i, known ? any : errnos);
 	f->calls += 2;
 	poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0);
 	if (read(fd, text, fuzz_below(f, sizeof(text))) > 0)
