@@ -13,7 +13,7 @@
 #include "heap_mimalloc.h"
 #include "memfd.h"
 
-#define ZERO_STEP     (64 << 10)
+#define ZERO_STEP     (64 << 10)	  /* cleared from the first page found */
 #define ARENA_MIN     ((size_t)256 << 20) /* less is not worth the trouble */
 #define ADDRESS_SPACE ((size_t)32 << 40)  /* every rank maps the arena of every other */
 #define GIB	      ((size_t)1 << 30)
