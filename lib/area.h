@@ -10,7 +10,7 @@
 
 #define OC_AREA_EP_OFF	     0x000000u /* endpoints: lib/ep.h */
 #define OC_AREA_EP_BYTES     0x080000u
-#define OC_AREA_REGION_OFF   0x080000u /* region table and segments: lib/region_table.h */
+#define OC_AREA_REGION_OFF   0x080000u /* region table and segments: lib/region.h */
 #define OC_AREA_REGION_BYTES 0x0e0000u
 #define OC_AREA_STAGE_OFF    0x160000u /* staging channel: lib/mech_staged.c */
 #define OC_AREA_STAGE_BYTES  0x090000u
