@@ -3,7 +3,7 @@
 
 A cell is one operation, size, number of ranks and mode. Every round of every variant leaves rows; a cell's time is
 the median of its rows, its spread the quartiles. A ratio is that of two medians, larger than 1 when the second
-variant is faster.
+variant is faster. A difference is the median of those between repetitions of the same number.
 """
 
 from __future__ import annotations
@@ -148,6 +148,18 @@ def round_ratios(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spr
         if variant == base and (others := times.get((cell, number, subject))):
             ratios[cell].append(statistics.median(values) / statistics.median(others))
     return {cell: spread(values) for cell, values in ratios.items()}
+
+
+def differences(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spread]:
+    """The spread of subject - base in us, from repetition to repetition: each is compared with its own moment."""
+    times: dict[tuple[Cell, int, int, str], float] = {}
+    for row in rows:
+        times[Cell(row.collective, row.bytes, row.ranks, row.mode), row.round, row.repetition, row.variant] = row.usec
+    found: dict[Cell, list[float]] = defaultdict(list)
+    for (cell, number, repetition, variant), usec in times.items():
+        if variant == subject and (other := times.get((cell, number, repetition, base))) is not None:
+            found[cell].append(usec - other)
+    return {cell: spread(values) for cell, values in found.items()}
 
 
 def geometric_mean(values: Iterable[float]) -> float:

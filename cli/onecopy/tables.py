@@ -34,10 +34,10 @@ def _ratio(value: float) -> str:
     return f"[red]{value:.2f}[/]" if value < 1 else f"{value:.2f}"
 
 
-def _comparison(base: Spread, subject: Spread, size: int) -> str:
+def _comparison(base: Spread, subject: Spread, size: int, difference: Spread | None) -> str:
     text = _ratio(cells.ratio(base, subject))
-    if size <= SMALL:
-        text += f" [dim]{(subject.median - base.median) * 1000:+.0f} ns[/]"
+    if size <= SMALL and difference:
+        text += f" [dim]{difference.median * 1000:+.0f} ns[/]"
     return text
 
 
@@ -85,10 +85,13 @@ def times(rows: Sequence[Row]) -> Iterator[Table]:
         if not pairs:
             continue
         columns = [f"{base}/{subject}" for base, subject in pairs] + (["x copy limit"] if limited else [])
+        differences = {pair: cells.differences(rows, *pair) for pair in pairs}
         lines = []
         for cell in mine:
             line = [
-                _comparison(by_variant[base][cell], by_variant[subject][cell], cell.bytes)
+                _comparison(
+                    by_variant[base][cell], by_variant[subject][cell], cell.bytes, differences[base, subject].get(cell)
+                )
                 if cell in by_variant[base] and cell in by_variant[subject]
                 else "-"
                 for base, subject in pairs

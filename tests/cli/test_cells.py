@@ -73,6 +73,18 @@ def test_ratios_and_means() -> None:
     assert math.isnan(cells.geometric_mean([]))
 
 
+def test_differences_are_those_of_one_moment() -> None:
+    # The host is three times as fast in the second half: each call costs 10 more, whatever the medians say.
+    made = [
+        Row(0, variant, "bcast", 8, 2, "same-process", repetition, 10, usec, 0)
+        for repetition, usec in enumerate([300, 310, 100, 105])
+        for variant, usec in (("mpi", usec), ("onecopy", usec + 10))
+    ]
+    made.append(Row(1, "onecopy", "bcast", 8, 2, "same-process", 0, 10, 999, 0))  # with nothing beside it
+    found = cells.differences(made, "mpi", "onecopy")
+    assert found == {Cell("bcast", 8, 2, "same-process"): cells.Spread(10, 10, 10, 4)}
+
+
 def test_copy_limit() -> None:
     mib = 1 << 20
     for name, copies in {"bcast": 3, "gather": 4, "alltoall": 16, "reduce": 2.5, "allreduce": 4}.items():
