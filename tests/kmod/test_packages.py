@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -107,7 +108,7 @@ def needed(debs: dict[str, Path]) -> tuple[Path, Path]:
         lacking.update()
         lacking.fetch(*map(str, debs.values()))
         for deb in lacking.debs.glob("*.deb"):
-            deb.rename(directory / deb.name)
+            shutil.move(deb, directory)  # which may be on another file system
         # Its script would configure half a system: its files are enough.
         udev = debian.Suite(name, kernel.cache() / "apt" / f"{name}-udev", installed=STATUS)
         udev.update()
