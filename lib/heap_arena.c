@@ -148,18 +148,21 @@ void oc_heap_arena_zero(const struct oc_heap_arena *arena, void *p, size_t bytes
 	}
 	/* The file knows which pages it has, swapped ones included. Where it has one, a
 	 * step is cleared: to look for the next hole (SEEK_HOLE) may take it through all
-	 * that the program has allocated. */
+	 * that the program has allocated. Steps end where pages do: part of one, cleared,
+	 * would be data for the next step. */
 	while (at < end) {
 		off_t data = lseek(arena->fd, at, SEEK_DATA);
-		size_t part;
+		off_t next;
 
 		if (data >= end || (data < 0 && errno == ENXIO))
 			return; /* none up to the end, or none at all any more */
 		if (data > at)
 			at = data;
-		part = end - at < ZERO_STEP ? (size_t)(end - at) : ZERO_STEP;
-		memset(arena->base + at, 0, part);
-		at += (off_t)part;
+		next = (at / ZERO_STEP + 1) * ZERO_STEP;
+		if (next > end)
+			next = end;
+		memset(arena->base + at, 0, (size_t)(next - at));
+		at = next;
 	}
 }
 
