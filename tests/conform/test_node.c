@@ -140,11 +140,11 @@ static void test_late(struct job *job)
 
 static void test_name_taken(struct job *job)
 {
-	struct oc_node_attr attr = attr_of(job, job->name, 300);
+	struct oc_node_attr attr = attr_of(job, job->name, 2000);
 	oc_node *node;
 	int err;
 
-	/* Two ranks 0 of one name: exactly one may listen. */
+	/* Two ranks 0 of one name: exactly one may listen, while all of them try. */
 	attr.rank = 0;
 	attr.nranks = 2;
 	err = oc_node_join(&attr, &node);
@@ -158,7 +158,7 @@ static void test_name_taken(struct job *job)
 
 static void test_other_uid(struct job *job)
 {
-	struct oc_node_attr attr = attr_of(job, job->name, 1500);
+	struct oc_node_attr attr = attr_of(job, job->name, 20000);
 	oc_node *node;
 
 	if (geteuid())
