@@ -23,6 +23,13 @@ BASELINE = "mpi"
 UNCOUNTED = frozenset({"barrier", "pingpong"})
 
 
+class Cell(NamedTuple):
+    collective: str
+    bytes: int
+    ranks: int
+    mode: str
+
+
 @dataclass(frozen=True)
 class Row:
     """One repetition of one operation, as collbench printed it, with the round and the variant it belongs to."""
@@ -40,6 +47,10 @@ class Row:
     #: Bytes per second the node copied just before and after, all ranks at once; 0 where it was not measured.
     copy_speed: float = 0.0
 
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.collective, self.bytes, self.ranks, self.mode)
+
 
 @dataclass(frozen=True)
 class FigureRow:
@@ -51,13 +62,6 @@ class FigureRow:
     ranks: int
     value: float
     unit: str
-
-
-class Cell(NamedTuple):
-    collective: str
-    bytes: int
-    ranks: int
-    mode: str
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def spreads(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
     """variant -> cell -> spread of its times in us."""
     times: dict[str, dict[Cell, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        times[row.variant][Cell(row.collective, row.bytes, row.ranks, row.mode)].append(row.usec)
+        times[row.variant][row.cell].append(row.usec)
     return {variant: {cell: spread(values) for cell, values in cells.items()} for variant, cells in times.items()}
 
 
@@ -142,7 +146,7 @@ def round_ratios(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spr
     """The spread of the ratio from round to round: rounds are compared with themselves, for a host changes speed."""
     times: dict[tuple[Cell, int, str], list[float]] = defaultdict(list)
     for row in rows:
-        times[Cell(row.collective, row.bytes, row.ranks, row.mode), row.round, row.variant].append(row.usec)
+        times[row.cell, row.round, row.variant].append(row.usec)
     ratios: dict[Cell, list[float]] = defaultdict(list)
     for (cell, number, variant), values in times.items():
         if variant == base and (others := times.get((cell, number, subject))):
@@ -154,7 +158,7 @@ def differences(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spre
     """The spread of subject - base in us, from repetition to repetition: each is compared with its own moment."""
     times: dict[tuple[Cell, int, int, str], float] = {}
     for row in rows:
-        times[Cell(row.collective, row.bytes, row.ranks, row.mode), row.round, row.repetition, row.variant] = row.usec
+        times[row.cell, row.round, row.repetition, row.variant] = row.usec
     found: dict[Cell, list[float]] = defaultdict(list)
     for (cell, number, repetition, variant), usec in times.items():
         if variant == subject and (other := times.get((cell, number, repetition, base))) is not None:
@@ -209,7 +213,7 @@ def limits(rows: Iterable[Row]) -> dict[Cell, float]:
     found: dict[Cell, list[float]] = defaultdict(list)
     for row in rows:
         if limit := limit_usec(row):
-            found[Cell(row.collective, row.bytes, row.ranks, row.mode)].append(limit)
+            found[row.cell].append(limit)
     return {cell: statistics.median(values) for cell, values in found.items()}
 
 
@@ -218,7 +222,7 @@ def limit_ratios(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
     ratios: dict[str, dict[Cell, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if limit := limit_usec(row):
-            ratios[row.variant][Cell(row.collective, row.bytes, row.ranks, row.mode)].append(row.usec / limit)
+            ratios[row.variant][row.cell].append(row.usec / limit)
     return {variant: {cell: spread(values) for cell, values in by.items()} for variant, by in ratios.items()}
 
 

@@ -70,6 +70,11 @@ def times(rows: Sequence[Row]) -> Iterator[Table]:
     ours is from the copy limit."""
     spreads = cells.spreads(rows)
     over_limit = cells.limit_ratios(rows)
+    differences = {
+        (base, subject): cells.differences(rows, base, subject)
+        for subject in subjects(list(spreads))
+        for base in baselines(list(spreads))
+    }
     for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
         mine = [cell for cell in _cells(spreads) if (cell.ranks, cell.mode) == (ranks, mode)]
         by_variant = {v: spreads[v] for v in spreads if any(cell in spreads[v] for cell in mine)}
@@ -85,7 +90,6 @@ def times(rows: Sequence[Row]) -> Iterator[Table]:
         if not pairs:
             continue
         columns = [f"{base}/{subject}" for base, subject in pairs] + (["x copy limit"] if limited else [])
-        differences = {pair: cells.differences(rows, *pair) for pair in pairs}
         lines = []
         for cell in mine:
             line = [
