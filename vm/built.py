@@ -117,7 +117,7 @@ class Built(Kernel):
             stamp.write_text(self._stamp())
 
     def _make(self) -> None:
-        say(f"building {self.name}, once: some five minutes on two CPUs")
+        say(f"building {self.name}, once: five to ten minutes on two CPUs")
         self.build.mkdir(exist_ok=True)
         log = self.home / "build.log"
         kbuild = ["make", "-s", "-C", str(self.source.tree), f"ARCH={self.architecture}", f"O={self.build}"]
