@@ -11,7 +11,7 @@
 
 #define PAGE  ((size_t)4096)
 #define BLOCK ((size_t)4 << 20)
-#define STEPS 2 /* of 64 KiB that one written page may cost */
+#define STEP  16 /* pages that one written page may cost */
 
 static long pages(const struct oc_heap_arena *arena)
 {
@@ -32,7 +32,7 @@ static int check(const struct oc_heap_arena *arena, size_t off, size_t bytes, si
 	oc_heap_arena_zero(arena, block, bytes);
 	after = pages(arena);
 	/* For the byte, and where the neighbours' pages reach into the block. */
-	if (before < 0 || after - before > 3 * STEPS * 16) {
+	if (before < 0 || after - before > 3 * STEP) {
 		fprintf(stderr, "%zu bytes at %zu, one at %zu: %ld pages, then %ld\n", bytes, off,
 			at, before, after);
 		return 1;
