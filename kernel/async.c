@@ -22,11 +22,7 @@
  */
 #include "async.h"
 
-#include <linux/completion.h>
-#include <linux/kthread.h>
 #include <linux/list.h>
-#include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -34,12 +30,11 @@
 
 #include "dma.h"
 #include "events.h"
-#include "limit.h"
+#include "crew.h"
+#include "ctx.h"
 #include "stats.h"
 #include "words.h"
 
-/* Threads of a file whose copies may end in any order. */
-#define OCK_ASYNC_THREADS 4
 /* A slot for each is all that clients can tell apart; but slots can be many. */
 #define OCK_ASYNC_JOBS 65536
 
@@ -72,12 +67,9 @@ struct ock_async {
 
 	u64 max_jobs;		/* STATUS */
 	wait_queue_head_t room; /* who submits */
-	wait_queue_head_t work; /* threads */
 	wait_queue_head_t idle; /* close */
-	struct ock_user *user;	/* whose the threads are */
-	unsigned int charged;	/* threads, to the user */
-	unsigned int nr_threads;
-	struct task_struct *threads[OCK_ASYNC_THREADS];
+	bool stopping;		/* copies are broken off */
+	struct ock_crew crew;	/* on the queue */
 };
 
 /* ---- jobs ---- */
@@ -137,64 +129,62 @@ out:
 	spin_unlock(&async->lock);
 }
 
-static void ock_job_run(struct ock_job *job)
+static void ock_job_run(void *data)
 {
+	struct ock_job *job = data;
 	u64 copied = 0;
 	int err;
 
+	err = ock_copy_resume(&job->copy);
+	if (err)
+		goto end;
 	if (job->how & OCK_SUBMIT_DMA)
 		err = ock_dma_run(job->channel, &job->copy, &copied);
 	else
 		err = ock_copy_run(&job->copy, &copied);
+end:
 	ock_async_end(job, err, copied);
 }
 
-/* Off the queue. */
-static struct ock_job *ock_async_take(struct ock_async *async)
+/* ---- the queue's threads ---- */
+
+static void *ock_async_take(struct ock_crew *crew)
 {
+	struct ock_async *async = container_of(crew, struct ock_async, crew);
 	struct ock_job *job;
 
-	spin_lock(&async->lock);
+	lockdep_assert_held(&async->lock);
 	job = list_first_entry_or_null(&async->queue, struct ock_job, node);
 	if (job) {
 		list_del(&job->node);
 		job->started = true;
 	}
-	spin_unlock(&async->lock);
 	return job;
 }
 
-/* For a thread; gone once it has @begun. */
-struct ock_start {
-	struct ock_async *async;
-	const struct cpumask *cpus;
-	struct completion begun;
+static bool ock_async_waits(const struct ock_crew *crew)
+{
+	return !list_empty(&container_of(crew, struct ock_async, crew)->queue);
+}
+
+static void ock_job_cancel(void *job)
+{
+	ock_async_end(job, -ECANCELED, 0);
+}
+
+static const struct ock_crew_ops crew_ops = {
+	.take = ock_async_take,
+	.waits = ock_async_waits,
+	.run = ock_job_run,
+	.cancel = ock_job_cancel,
 };
 
-static int ock_async_thread(void *data)
+void ock_async_prepare(struct ock_async *async)
 {
-	struct ock_start *start = data;
-	struct ock_async *async = start->async;
-	struct ock_job *job;
-
-	/*
-	 * By itself: since 6.14 a thread's beginning undoes what its creator said.
-	 * An impossible mask leaves it free to run anywhere.
-	 */
-	set_cpus_allowed_ptr(current, start->cpus);
-	/* What close breaks off a copy with. */
-	allow_kernel_signal(SIGKILL);
-	complete(&start->begun);
-	for (;;) {
-		job = NULL;
-		wait_event_idle_exclusive(async->work,
-					  kthread_should_stop() || (job = ock_async_take(async)));
-		if (!job)
-			return 0;
-		ock_job_run(job);
-		cond_resched();
-	}
+	ock_crew_prepare(&async->crew);
 }
+
+/* ---- submitting ---- */
 
 static int ock_async_enter(struct ock_async *async, struct ock_job *job, struct list_head *list)
 {
@@ -275,7 +265,10 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 	if (err)
 		return err;
 	swap(job->copy, *copy);
+	job->copy.stop = &async->stopping;
 	job->started = fly;
+	if (!fly)
+		ock_copy_pause(&job->copy, async->crew.ctx);
 	err = ock_async_admit(async, job, fly ? &async->flying : &async->queue);
 	if (err) {
 		swap(job->copy, *copy);
@@ -285,7 +278,7 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 
 	ock_stat_inc(OCK_STAT_ASYNC);
 	if (!fly) {
-		wake_up(&async->work);
+		ock_crew_call(&async->crew);
 		return 0;
 	}
 	err = ock_dma_start(job->channel, &job->copy, ock_job_flown, job);
@@ -391,79 +384,47 @@ void ock_async_close(struct ock_async *async)
 	struct ock_job *job;
 
 	/* A copy may be of terabytes, and nobody will hear of its end. */
-	for (unsigned int i = 0; i < async->nr_threads; i++)
-		send_sig(SIGKILL, async->threads[i], 1);
-	for (unsigned int i = 0; i < async->nr_threads; i++)
-		kthread_stop(async->threads[i]);
+	WRITE_ONCE(async->stopping, true);
+	ock_crew_deinit(&async->crew);
 	wait_event(async->idle, ock_async_landed(async));
 
-	while ((job = ock_async_take(async)))
+	while ((job = list_first_entry_or_null(&async->queue, struct ock_job, node))) {
+		list_del(&job->node);
 		ock_job_free(job);
+	}
 	ock_events_deinit(&async->events);
 	ock_words_deinit(&async->words);
 	xa_destroy(&async->pending);
 	ock_dma_unhold();
-	ock_user_threads_give(async->user, async->charged);
 	kfree(async);
-}
-
-static int ock_async_start(struct ock_async *async, const struct ock_async_config *config)
-{
-	struct ock_start start = {
-		.async = async,
-		.cpus = config->cpus ?: current->cpus_ptr,
-		.begun = COMPLETION_INITIALIZER_ONSTACK(start.begun),
-	};
-	struct task_struct *task;
-
-	task = kthread_run(ock_async_thread, &start, "%s", config->name);
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-	async->threads[async->nr_threads++] = task;
-	/* Not killable: it holds @start, and begins at once. */
-	wait_for_completion(&start.begun);
-	return 0;
 }
 
 int ock_async_create(const struct ock_async_config *config, struct ock_async **result)
 {
-	unsigned int threads =
-		config->ordered ? 1 : min_t(unsigned int, num_online_cpus(), OCK_ASYNC_THREADS);
 	struct ock_async *async;
 	int err;
 
 	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
 	if (!async)
 		return -ENOMEM;
-	/* Threads are not charged to who asks for them otherwise. */
-	err = ock_user_threads_take(config->limits, threads);
+	spin_lock_init(&async->lock);
+	err = ock_crew_init(&async->crew, &crew_ops, &async->lock, config->ctx, config->cpus,
+			    config->name, config->ordered ? 1 : OCK_CREW_MAX);
 	if (err) {
 		kfree(async);
 		return err;
 	}
-	async->user = config->limits->user;
-	async->charged = threads;
 	async->completion = config->words == OCK_WORDS_COMPLETION;
 	async->max_jobs =
 		async->completion ? U64_MAX : min_t(u64, config->nr_slots, OCK_ASYNC_JOBS);
 	ock_words_init(&async->words, config->words, config->nr_slots);
 	ock_events_init(&async->events, config->wait, async->completion, config->nr_slots);
 	xa_init(&async->pending);
-	spin_lock_init(&async->lock);
 	INIT_LIST_HEAD(&async->queue);
 	INIT_LIST_HEAD(&async->flying);
 	init_waitqueue_head(&async->room);
-	init_waitqueue_head(&async->work);
 	init_waitqueue_head(&async->idle);
 	ock_dma_hold();
-
-	while (async->nr_threads < threads) {
-		err = ock_async_start(async, config);
-		if (err) {
-			ock_async_close(async);
-			return err;
-		}
-	}
 	async->events.eventfd = config->eventfd;
 	*result = async;
 	return 0;

@@ -17,7 +17,7 @@
 #include <linux/wait.h>
 
 #include "copy.h"
-#include "limit.h"
+#include "ctx.h"
 
 struct ock_async;
 
@@ -31,11 +31,11 @@ struct ock_async_config {
 	enum ock_async_words words;
 	u64 nr_slots;
 	bool ordered;		     /* complete in the order of submission: one thread */
-	const struct cpumask *cpus;  /* where to run; NULL: where the caller may */
+	const struct cpumask *cpus;  /* where threads run; NULL: where the caller may */
 	struct eventfd_ctx *eventfd; /* NULL: none; taken over by success */
 	wait_queue_head_t *wait;     /* woken by events; as long as the file */
 	const char *name;	     /* of threads */
-	const struct ock_limits *limits;
+	const struct ock_ctx *ctx;   /* whose file it is */
 };
 
 /* How one copy is to run. */
@@ -43,12 +43,16 @@ struct ock_async_config {
 #define OCK_SUBMIT_DMA	  0x2u /* a DMA channel copies; -ENODEV if there is none */
 #define OCK_SUBMIT_EVENT  0x4u /* queue an event (read(), poll(), eventfd) when done */
 
-/* Zeroed words. -ENOMEM, -EDQUOT beyond max_threads, and what kthread creation says. */
+/* Zeroed words, no threads yet. -ENOMEM. */
 int ock_async_create(const struct ock_async_config *config, struct ock_async **async);
 
+/* Makes a thread for what is to come, where the caller may run now; or none, if none is to be had.
+ */
+void ock_async_prepare(struct ock_async *async);
+
 /*
- * At release() of the file: nobody submits any more. The copy that a thread makes is
- * broken off, engines are waited for, what is queued is dropped with no word
+ * At release() of the file, after its ock_ctx_close(): nobody submits any more. The copy that a
+ * thread makes is broken off, engines are waited for, what is queued is dropped with no word
  * written. Words stay while mapped (VMAs hold the file, so none is left).
  */
 void ock_async_close(struct ock_async *async);
@@ -61,12 +65,15 @@ int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
 
 /*
  * Queues. Success takes over all that *copy holds and leaves it initialised;
- * it has no LOCAL end. The slot's word is PENDING before this returns. DMA without THREAD
- * is started by the caller, and waited for by nobody. STATUS: waits while there are as
- * many copies under way as slots.
- * -ERANGE no such slot, -EBUSY the slot is pending (COMPLETION words only) or
- * no room for another event, -ENODEV, -ENXIO EVENT with no way to
- * wait for one, -EINTR killed, -ENOMEM.
+ * it has no LOCAL end. While it is queued regions of other files are not kept: if
+ * they are gone when its turn comes, its outcome is -ENOENT or -ESTALE. The slot's word is PENDING
+ * before this returns. DMA without THREAD is started by the caller, and waited for by nobody.
+ * STATUS: waits while there are as many copies under way as slots. If no thread is to be had, for
+ * the limits of the module or the process, the copy is made before this returns.
+ *
+ * -ERANGE no such slot, -EBUSY the
+ * slot is pending (COMPLETION words only) or no room for another event, -ENODEV, -ENXIO EVENT with
+ * no way to wait for one, -EINTR killed, -ENOMEM.
  */
 int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u32 how);
 

@@ -11,11 +11,28 @@
 #include <linux/eventfd.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#ifdef CONFIG_PAGE_TABLE_CHECK
+#include <linux/page_table_check.h>
+#endif
 #include <linux/uaccess.h> /* untagged_addr(), which was mm.h's */
 
 #ifndef CONFIG_64BIT
 #error "onecopy needs a 64-bit kernel: pages are reached through the direct map"
 #endif
+
+/*
+ * Whether memory may be mapped into another process by entries of our own. A kernel that
+ * checks page tables (page_table_check=on) takes the second writable entry of an
+ * anonymous page for a bug of its own, and panics.
+ */
+static inline bool ock_map_allowed(void)
+{
+#ifdef CONFIG_PAGE_TABLE_CHECK
+	return static_branch_likely(&page_table_check_disabled);
+#else
+	return true;
+#endif
+}
 
 /* Zeroed pages that user space will map. Before 5.11 charged pages could not be. */
 #ifdef OCK_HAVE_MAPPABLE_KMEMCG

@@ -9,7 +9,6 @@
 
 #include <onecopy.h>
 
-#include "hot.h"
 #include "stats.h"
 #include "trace.h"
 
@@ -75,7 +74,7 @@ int ock_end_local(struct ock_end *end, const struct ock_vec *vec, u32 nr)
 int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool writable,
 		const struct ock_limits *limits)
 {
-	bool closing = ock_hot_closing();
+	bool owes = ock_user_owes(limits->user);
 	struct ock_pages *pages;
 	int err;
 
@@ -83,7 +82,7 @@ int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool wri
 	if (!pages)
 		return -ENOMEM;
 	err = ock_pages_pin(pages, vec, nr, writable, limits);
-	if (closing && ock_hot_settle(err))
+	if (owes && ock_user_settle(limits->user, err))
 		err = ock_pages_pin(pages, vec, nr, writable, limits);
 	if (err) {
 		kfree(pages);
@@ -126,10 +125,9 @@ static void ock_written(struct page *page, u32 offset, size_t bytes)
 #endif
 }
 
-static bool ock_interrupted(void)
+bool ock_copy_stopped(const struct ock_copy *copy)
 {
-	cond_resched();
-	return fatal_signal_pending(current);
+	return (copy->stop && READ_ONCE(*copy->stop)) || fatal_signal_pending(current);
 }
 
 static int ock_copy_pages(const struct ock_copy *copy, u64 bytes, u64 *copied)
@@ -155,7 +153,8 @@ static int ock_copy_pages(const struct ock_copy *copy, u64 bytes, u64 *copied)
 		ock_cursor_advance(&from, piece);
 		ock_cursor_advance(&to, piece);
 		*copied += piece;
-		if (ock_interrupted())
+		cond_resched();
+		if (ock_copy_stopped(copy))
 			return -EINTR;
 	}
 	return 0;
@@ -239,7 +238,8 @@ static int ock_copy_user(const struct ock_end *local, struct ock_end *remote, bo
 		*copied += piece;
 		user.done += piece;
 		ock_cursor_advance(&cursor, piece);
-		if (ock_interrupted())
+		cond_resched();
+		if (fatal_signal_pending(current))
 			return -EINTR;
 	}
 	return 0;
@@ -269,6 +269,23 @@ int ock_copy_run(struct ock_copy *copy, u64 *result)
 	if (result)
 		*result = copied;
 	return err;
+}
+
+static void ock_end_pause(struct ock_end *end, const struct ock_ctx *ctx)
+{
+	if (end->kind == OCK_END_REGION && end->ref.region->ctx != ctx)
+		ock_region_pause(&end->ref);
+}
+
+void ock_copy_pause(struct ock_copy *copy, const struct ock_ctx *ctx)
+{
+	ock_end_pause(&copy->source, ctx);
+	ock_end_pause(&copy->destination, ctx);
+}
+
+int ock_copy_resume(struct ock_copy *copy)
+{
+	return ock_region_resume(&copy->source.ref) ?: ock_region_resume(&copy->destination.ref);
 }
 
 void ock_copy_deinit(struct ock_copy *copy)

@@ -44,7 +44,8 @@ struct ock_end {
 struct ock_copy {
 	struct ock_end source;
 	struct ock_end destination;
-	u64 length; /* bound; U64_MAX at first */
+	u64 length;	  /* bound; U64_MAX at first */
+	const bool *stop; /* set when the copy is to be broken off; NULL at first */
 };
 
 void ock_copy_init(struct ock_copy *copy);
@@ -65,14 +66,25 @@ u64 ock_copy_bytes(const struct ock_copy *copy);
 
 /*
  * Moves them. *copied (may be NULL) says how many, also on error: -EFAULT local
- * memory, -EINTR killed, -ENOENT or -ESTALE the region went while local memory had to
+ * memory, -EINTR killed or stopped, -ENOENT or -ESTALE the region went while local memory had to
  * be waited for. Without a LOCAL end any thread may run it, and errors are -EINTR
  * only. Sleeps, reschedules.
  */
 int ock_copy_run(struct ock_copy *copy, u64 *copied);
 
+/*
+ * For a copy that has to wait for its turn: regions of other files than @ctx's may be
+ * destroyed meanwhile, and their pages given back. To be followed by ock_copy_resume(), whose
+ * 0 says that they are there; -ENOENT, -ESTALE: the copy cannot be made any more.
+ */
+void ock_copy_pause(struct ock_copy *copy, const struct ock_ctx *ctx);
+int ock_copy_resume(struct ock_copy *copy);
+
+/* Whether somebody wants it to end early: -EINTR. */
+bool ock_copy_stopped(const struct ock_copy *copy);
+
 /* Gives everything back. Any thread; may sleep. A copy that was only
- * initialised is fine. */
+ * initialised, or is paused, is fine. */
 void ock_copy_deinit(struct ock_copy *copy);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ctx.h"
 
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -12,15 +13,39 @@
 static ulong max_user_pages;
 module_param(max_user_pages, ulong, 0644);
 MODULE_PARM_DESC(max_user_pages,
-		 "Pages a user may pin through both devices (0: three quarters of the memory)");
+		 "Pages a user may pin through both devices (0: a sixteenth of the memory)");
 
-static uint max_user_regions = 1U << 20;
+static ulong max_pages;
+module_param(max_pages, ulong, 0644);
+MODULE_PARM_DESC(max_pages, "Pages all users together may pin (0: a quarter of the memory)");
+
+static uint max_user_regions = 1U << 18;
 module_param(max_user_regions, uint, 0644);
 MODULE_PARM_DESC(max_user_regions, "Regions a user may have");
 
-static uint max_user_threads = 4096;
+static uint max_regions = 1U << 20;
+module_param(max_regions, uint, 0644);
+MODULE_PARM_DESC(max_regions, "Regions all users together may have");
+
+static uint max_user_threads;
 module_param(max_user_threads, uint, 0644);
-MODULE_PARM_DESC(max_user_threads, "Kernel threads for asynchronous copies that a user may have");
+MODULE_PARM_DESC(max_user_threads,
+		 "Threads for asynchronous copies that a user may have (0: one a processor)");
+
+static uint max_threads;
+module_param(max_threads, uint, 0644);
+MODULE_PARM_DESC(max_threads,
+		 "Threads that all users together may have (0: four for each processor)");
+
+static void ock_ctx_limit(struct ock_limits *limits)
+{
+	limits->of_user[OCK_PAGES] = READ_ONCE(max_user_pages) ?: totalram_pages() / 16;
+	limits->of_all[OCK_PAGES] = READ_ONCE(max_pages) ?: totalram_pages() / 4;
+	limits->of_user[OCK_REGIONS] = READ_ONCE(max_user_regions);
+	limits->of_all[OCK_REGIONS] = READ_ONCE(max_regions);
+	limits->of_user[OCK_THREADS] = READ_ONCE(max_user_threads) ?: num_online_cpus();
+	limits->of_all[OCK_THREADS] = READ_ONCE(max_threads) ?: num_online_cpus() * 4;
+}
 
 int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **result)
 {
@@ -30,14 +55,12 @@ int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **resul
 	if (!ctx)
 		return -ENOMEM;
 	ctx->uid = file->f_cred->uid;
-	ctx->limits.user = ock_user_get(ctx->uid);
+	ctx->limits.user = ock_user_get(file->f_cred);
 	if (!ctx->limits.user) {
 		kfree(ctx);
 		return -ENOMEM;
 	}
-	ctx->limits.max_pages = READ_ONCE(max_user_pages) ?: totalram_pages() / 4 * 3;
-	ctx->limits.max_regions = READ_ONCE(max_user_regions);
-	ctx->limits.max_threads = READ_ONCE(max_user_threads);
+	ock_ctx_limit(&ctx->limits);
 	ctx->limits.memlock = memlock;
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);

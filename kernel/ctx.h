@@ -27,8 +27,8 @@ struct ock_ctx {
 };
 
 /*
- * For a file being opened. @memlock: as in ock_limits; max_pages and
- * max_regions are module parameters of the core. -ENOMEM.
+ * For a file being opened. @memlock: as in ock_limits, whose rest are parameters of
+ * the module. -ENOMEM.
  */
 int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **ctx);
 

@@ -148,6 +148,8 @@ static int ock_dma_op_feed(struct ock_dma_op *op)
 		err = ock_dma_op_wait(op, OCK_DMA_DEPTH);
 		if (err)
 			return err;
+		if (ock_copy_stopped(&op->copy))
+			return -EINTR;
 		piece = min_t(u64, op->bytes - position, OCK_DMA_PIECE);
 		piece = ock_cursor_peek(&from, piece, &source, &source_offset);
 		piece = ock_cursor_peek(&to, piece, &destination, &destination_offset);

@@ -82,8 +82,10 @@ static int ock_file_info(struct ock_call *call)
 		return -EINVAL;
 	info->abi = ONECOPY_ABI;
 	info->page_size = PAGE_SIZE;
-	info->features = ONECOPY_FEATURE_MAP | ONECOPY_FEATURE_ASYNC;
-	if (OCK_HUGE_MAP)
+	info->features = ONECOPY_FEATURE_ASYNC;
+	if (ock_map_allowed())
+		info->features |= ONECOPY_FEATURE_MAP;
+	if (ock_map_allowed() && OCK_HUGE_MAP)
 		info->features |= ONECOPY_FEATURE_HUGE_MAP;
 	if (OCK_NOTIFY_SUPPORTED)
 		info->features |= ONECOPY_FEATURE_TRACK;
@@ -93,7 +95,7 @@ static int ock_file_info(struct ock_call *call)
 	info->max_slots = OCK_SLOTS_MAX;
 	info->generation_slots = OCK_GENERATION_SLOTS;
 	info->pinned_bytes = ock_user_pages(ctx->limits.user) << PAGE_SHIFT;
-	info->limit_bytes = ctx->limits.max_pages << PAGE_SHIFT;
+	info->limit_bytes = ctx->limits.of_user[OCK_PAGES] << PAGE_SHIFT;
 	return ock_call_answer(call);
 }
 
@@ -272,7 +274,7 @@ static int ock_file_setup(struct ock_call *call)
 		.nr_slots = setup->nr_slots,
 		.name = "onecopy",
 		.wait = &file->wait,
-		.limits = &file->ctx->limits,
+		.ctx = file->ctx,
 	};
 	struct ock_async *async;
 	int err = 0;
@@ -291,8 +293,10 @@ static int ock_file_setup(struct ock_call *call)
 		err = -EBUSY;
 	else
 		err = ock_async_create(&config, &async);
-	if (!err)
+	if (!err) {
+		ock_async_prepare(async);
 		smp_store_release(&file->async, async);
+	}
 	mutex_unlock(&file->lock);
 	if (err && config.eventfd)
 		eventfd_ctx_put(config.eventfd);
@@ -392,10 +396,11 @@ static int ock_file_release(struct inode *inode, struct file *filp)
 
 	if (!file)
 		return 0;
-	if (file->async)
-		ock_async_close(file->async);
+	/* First of all no peer may find a region any more. */
 	ock_tickets_deinit(&file->tickets);
 	ock_ctx_close(file->ctx);
+	if (file->async)
+		ock_async_close(file->async);
 	kfree(file);
 	return 0;
 }

@@ -13,12 +13,12 @@
 struct ock_hot {
 	struct percpu_ref ref;
 	struct ock_region *region;
+	struct ock_user *user; /* the region's, which may be gone before this */
 	struct work_struct work;
 	struct rcu_head rcu;
 };
 
 static struct workqueue_struct *workqueue;
-static atomic_t nr_closing = ATOMIC_INIT(0);
 
 int ock_hot_init(void)
 {
@@ -39,8 +39,8 @@ static void ock_hot_work(struct work_struct *work)
 
 	percpu_ref_exit(&hot->ref);
 	ock_region_put_user(hot->region);
+	ock_user_paid(hot->user);
 	kfree_rcu(hot, rcu);
-	atomic_dec(&nr_closing);
 }
 
 /* Maybe in an RCU callback, where pages cannot be unpinned. */
@@ -66,6 +66,7 @@ void ock_hot_open(struct ock_region *region)
 		return;
 	}
 	hot->region = region;
+	hot->user = region->user;
 	INIT_WORK(&hot->work, ock_hot_work);
 	refcount_inc(&region->users);
 	if (cmpxchg((struct ock_hot __force **)&region->hot, NULL, hot)) {
@@ -83,7 +84,7 @@ void ock_hot_close(struct ock_region *region)
 	hot = xchg((struct ock_hot __force **)&region->hot, OCK_HOT_CLOSED);
 	if (!hot)
 		return;
-	atomic_inc(&nr_closing);
+	ock_user_owe(hot->user);
 	percpu_ref_kill(&hot->ref);
 }
 
@@ -97,18 +98,4 @@ struct ock_hot *ock_hot_get(struct ock_region *region)
 void ock_hot_put(struct ock_hot *hot)
 {
 	percpu_ref_put(&hot->ref);
-}
-
-bool ock_hot_closing(void)
-{
-	return atomic_read(&nr_closing);
-}
-
-bool ock_hot_settle(int err)
-{
-	if (err != -ENOMEM && err != -EDQUOT)
-		return false;
-	rcu_barrier();
-	flush_workqueue(workqueue);
-	return true;
 }

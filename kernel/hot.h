@@ -27,16 +27,4 @@ void ock_hot_close(struct ock_region *region);
 struct ock_hot *ock_hot_get(struct ock_region *region);
 void ock_hot_put(struct ock_hot *hot);
 
-/*
- * For who needs a charge. Asked before the attempt: whether counts were closed that have
- * yet to end.
- */
-bool ock_hot_closing(void);
-
-/*
- * If so, and @err is a charge refused: ends those that nobody uses any more, and the attempt is
- * worth repeating. Sleeps, for a grace period.
- */
-bool ock_hot_settle(int err);
-
 #endif

@@ -409,13 +409,12 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 	snprintf(name, sizeof(name), "knem-ctx-%x", atomic_inc_return(&serial));
 	config.name = name;
 	config.wait = &knem->wait;
-	config.limits = &knem->ctx->limits;
+	config.ctx = knem->ctx;
 	mutex_lock(&knem->lock);
 	if (knem->async) {
 		err = -EBUSY;
 		goto out;
 	}
-	/* Which processors a cpuset leaves to somebody who is bound is not told to modules. */
 	if (knem->bound && READ_ONCE(binding))
 		config.cpus = knem->cpus;
 	err = ock_async_create(&config, &async);

@@ -2,6 +2,7 @@
 #include "limit.h"
 
 #include <linux/capability.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -9,31 +10,42 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
+#include "folio.h"
 #include "stats.h"
+
+/* Who is refused waits so long for charges on their way back: many grace periods. */
+#define OCK_SETTLE_TIME HZ
 
 struct ock_user {
 	struct list_head node; /* of users, under users_lock */
 	kuid_t uid;
+	/* Of whoever came first. Keeps the kernel's user_struct, whose own reference
+	 * modules cannot give back on all kernels. */
+	const struct cred *cred;
 	refcount_t refs;
-	atomic64_t pages;
-	atomic_t regions;
-	atomic_t threads;
+	atomic64_t held[OCK_HOLDINGS];
+	struct ock_folios folios[2];
+	atomic_t owed;
+	wait_queue_head_t settled;
 };
 
 /* Few users share a node, and only open() looks one up. */
 static LIST_HEAD(users);
 static DEFINE_MUTEX(users_lock);
+static atomic64_t held_by_all[OCK_HOLDINGS];
 
-struct ock_user *ock_user_get(kuid_t uid)
+struct ock_user *ock_user_get(const struct cred *cred)
 {
 	struct ock_user *user;
 
 	mutex_lock(&users_lock);
 	list_for_each_entry(user, &users, node)
 	{
-		if (uid_eq(user->uid, uid)) {
+		if (uid_eq(user->uid, cred->uid)) {
 			refcount_inc(&user->refs);
 			goto out;
 		}
@@ -41,8 +53,12 @@ struct ock_user *ock_user_get(kuid_t uid)
 	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 	if (!user)
 		goto out;
-	user->uid = uid;
+	user->uid = cred->uid;
+	user->cred = get_cred(cred);
 	refcount_set(&user->refs, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(user->folios); i++)
+		ock_folios_init(&user->folios[i]);
+	init_waitqueue_head(&user->settled);
 	list_add(&user->node, &users);
 	ock_stat_inc(OCK_LIVE_USERS);
 out:
@@ -56,80 +72,151 @@ void ock_user_put(struct ock_user *user)
 		return;
 	list_del(&user->node);
 	mutex_unlock(&users_lock);
-	WARN_ON_ONCE(atomic64_read(&user->pages) || atomic_read(&user->regions) ||
-		     atomic_read(&user->threads));
+	for (int i = 0; i < OCK_HOLDINGS; i++)
+		WARN_ON_ONCE(atomic64_read(&user->held[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(user->folios); i++)
+		ock_folios_deinit(&user->folios[i]);
+	put_cred(user->cred);
 	kfree(user);
 	ock_stat_dec(OCK_LIVE_USERS);
 }
 
 u64 ock_user_pages(const struct ock_user *user)
 {
-	return atomic64_read(&user->pages);
+	return atomic64_read(&user->held[OCK_PAGES]);
 }
 
-int ock_user_region_take(const struct ock_limits *limits)
+struct ock_folios *ock_user_folios(struct ock_user *user, bool memlock)
 {
-	struct ock_user *user = limits->user;
+	return &user->folios[memlock];
+}
 
-	if (atomic_inc_return(&user->regions) > limits->max_regions) {
-		atomic_dec(&user->regions);
+/*
+ * Never above @max, not even for a moment: who is refused again and again must not be
+ * in the way of those who are not.
+ */
+static bool ock_count_take(atomic64_t *count, u64 nr, u64 max)
+{
+	s64 now = atomic64_read(count);
+
+	do {
+		if (nr > max || now > max - nr)
+			return false;
+	} while (!atomic64_try_cmpxchg(count, &now, now + nr));
+	return true;
+}
+
+static int ock_held_take(const struct ock_limits *limits, enum ock_holding what, u64 nr)
+{
+	if (!ock_count_take(&limits->user->held[what], nr, limits->of_user[what]))
+		return -EDQUOT;
+	if (!ock_count_take(&held_by_all[what], nr, limits->of_all[what])) {
+		atomic64_sub(nr, &limits->user->held[what]);
 		return -EDQUOT;
 	}
-	refcount_inc(&user->refs);
 	return 0;
 }
 
-void ock_user_region_give(struct ock_user *user)
+static void ock_held_give(struct ock_user *user, enum ock_holding what, u64 nr)
 {
-	atomic_dec(&user->regions);
+	atomic64_sub(nr, &held_by_all[what]);
+	atomic64_sub(nr, &user->held[what]);
+}
+
+int ock_user_take(const struct ock_limits *limits, enum ock_holding what)
+{
+	int err = ock_held_take(limits, what, 1);
+
+	if (!err)
+		refcount_inc(&limits->user->refs);
+	return err;
+}
+
+void ock_user_give(struct ock_user *user, enum ock_holding what)
+{
+	ock_held_give(user, what, 1);
 	ock_user_put(user);
 }
 
-int ock_user_threads_take(const struct ock_limits *limits, u32 nr)
-{
-	struct ock_user *user = limits->user;
+/* ---- pages ---- */
 
-	/* Small numbers: the sum does not pass 2^31. */
-	if (atomic_add_return(nr, &user->threads) > limits->max_threads) {
-		atomic_sub(nr, &user->threads);
-		return -EDQUOT;
-	}
-	refcount_inc(&user->refs);
-	return 0;
+static bool ock_memlock_take(struct ock_user *user, u64 pages)
+{
+	u64 limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	atomic_long_t *locked = &user->cred->user->locked_vm;
+	long now = atomic_long_read(locked);
+
+	do {
+		if (pages > limit || now > (long)(limit - pages))
+			return false;
+	} while (!atomic_long_try_cmpxchg(locked, &now, now + (long)pages));
+	return true;
 }
 
-void ock_user_threads_give(struct ock_user *user, u32 nr)
+static void ock_memlock_give(struct ock_user *user, u64 pages)
 {
-	atomic_sub(nr, &user->threads);
-	ock_user_put(user);
+	atomic_long_sub(pages, &user->cred->user->locked_vm);
+}
+
+static int ock_charge_more(const struct ock_charge *charge, const struct ock_limits *limits,
+			   u64 pages)
+{
+	int err;
+
+	if (charge->memlock && !ock_memlock_take(charge->user, pages))
+		return -ENOMEM;
+	err = ock_held_take(limits, OCK_PAGES, pages);
+	if (err && charge->memlock)
+		ock_memlock_give(charge->user, pages);
+	return err;
+}
+
+void ock_charge_reduce(struct ock_charge *charge, u64 pages)
+{
+	u64 less = charge->pages - pages;
+
+	ock_held_give(charge->user, OCK_PAGES, less);
+	if (charge->memlock)
+		ock_memlock_give(charge->user, less);
+	charge->pages = pages;
 }
 
 int ock_charge_take(struct ock_charge *charge, const struct ock_limits *limits, u64 pages)
 {
-	struct ock_user *user = limits->user;
-	struct mm_struct *mm = NULL;
+	int err;
 
+	*charge = (struct ock_charge){
+		.user = limits->user,
+		.pages = pages,
+		.memlock = limits->memlock && pages && !capable(CAP_IPC_LOCK),
+	};
+	err = ock_charge_more(charge, limits, pages);
+	if (err) {
+		charge->user = NULL;
+		return err;
+	}
+	refcount_inc(&charge->user->refs);
 	if (limits->memlock && pages) {
-		u64 limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-
-		mm = current->mm;
-		if (atomic64_add_return(pages, &mm->pinned_vm) > limit && !capable(CAP_IPC_LOCK)) {
-			atomic64_sub(pages, &mm->pinned_vm);
-			return -ENOMEM;
-		}
-		mmgrab(mm);
+		charge->mm = current->mm;
+		charge->shown = pages;
+		mmgrab(charge->mm);
+		atomic64_add(pages, &charge->mm->pinned_vm);
 	}
-	if (atomic64_add_return(pages, &user->pages) > limits->max_pages && limits->max_pages) {
-		atomic64_sub(pages, &user->pages);
-		if (mm) {
-			atomic64_sub(pages, &mm->pinned_vm);
-			mmdrop(mm);
-		}
-		return -EDQUOT;
-	}
-	refcount_inc(&user->refs);
-	*charge = (struct ock_charge){.user = user, .mm = mm, .pages = pages};
 	return 0;
+}
+
+int ock_charge_resize(struct ock_charge *charge, const struct ock_limits *limits, u64 pages)
+{
+	int err;
+
+	if (pages <= charge->pages) {
+		ock_charge_reduce(charge, pages);
+		return 0;
+	}
+	err = ock_charge_more(charge, limits, pages - charge->pages);
+	if (!err)
+		charge->pages = pages;
+	return err;
 }
 
 void ock_charge_give(struct ock_charge *charge)
@@ -137,10 +224,38 @@ void ock_charge_give(struct ock_charge *charge)
 	if (!charge->user)
 		return;
 	if (charge->mm) {
-		atomic64_sub(charge->pages, &charge->mm->pinned_vm);
+		atomic64_sub(charge->shown, &charge->mm->pinned_vm);
 		mmdrop(charge->mm);
 	}
-	atomic64_sub(charge->pages, &charge->user->pages);
+	ock_charge_reduce(charge, 0);
 	ock_user_put(charge->user);
 	charge->user = NULL;
+}
+
+/* ---- on the way back ---- */
+
+void ock_user_owe(struct ock_user *user)
+{
+	refcount_inc(&user->refs);
+	atomic_inc(&user->owed);
+}
+
+void ock_user_paid(struct ock_user *user)
+{
+	if (atomic_dec_and_test(&user->owed))
+		wake_up_all(&user->settled);
+	ock_user_put(user);
+}
+
+bool ock_user_owes(const struct ock_user *user)
+{
+	return atomic_read(&user->owed);
+}
+
+bool ock_user_settle(struct ock_user *user, int err)
+{
+	if (err != -ENOMEM && err != -EDQUOT)
+		return false;
+	return wait_event_killable_timeout(user->settled, !ock_user_owes(user), OCK_SETTLE_TIME) >=
+	       0;
 }

@@ -7,6 +7,7 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
+#include "folio.h"
 #include "stats.h"
 
 int ock_vec_import(const void __user *from, u32 nr, struct ock_vec **result)
@@ -310,8 +311,13 @@ int ock_pages_pin(struct ock_pages *pages, const struct ock_vec *vec, u32 nr, bo
 	err = ock_pages_pin_by_batch(pages);
 	if (err)
 		goto free;
+	err = ock_folios_charge(pages, limits);
+	if (err)
+		goto drop;
 	ock_stat_add(OCK_LIVE_PAGES, nr_pages);
 	return 0;
+drop:
+	ock_pages_drop(pages);
 free:
 	ock_pages_free(pages);
 	ock_charge_give(&pages->charge);
@@ -321,6 +327,7 @@ free:
 void ock_pages_unpin(struct ock_pages *pages)
 {
 	ock_stat_add(OCK_LIVE_PAGES, -(s64)pages->nr_pages);
+	ock_folios_uncharge(pages);
 	ock_pages_drop(pages);
 	ock_pages_free(pages);
 	ock_charge_give(&pages->charge);

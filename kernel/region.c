@@ -104,7 +104,7 @@ void ock_region_put_user(struct ock_region *region)
 	if (!refcount_dec_and_test(&region->users))
 		return;
 	ock_pages_unpin(&region->pages);
-	ock_user_region_give(region->user);
+	ock_user_give(region->user, OCK_REGIONS);
 	ock_stat_dec(OCK_LIVE_REGIONS);
 	ock_region_unref(region);
 }
@@ -246,7 +246,7 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 	init_rwsem(&region->map_lock);
 	INIT_WORK(&region->work, ock_region_stale_work);
 
-	err = ock_user_region_take(&ctx->limits);
+	err = ock_user_take(&ctx->limits, OCK_REGIONS);
 	if (err)
 		goto free;
 	/* First the watch, then the pages: a change in between is seen. */
@@ -276,7 +276,7 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 unwatch:
 	ock_watch_destroy(region->watch);
 give:
-	ock_user_region_give(region->user);
+	ock_user_give(region->user, OCK_REGIONS);
 free:
 	kfree(region);
 	return err;
@@ -285,11 +285,11 @@ free:
 int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
 		      u64 *cookie, u32 *slot, u64 *generation)
 {
-	bool closing = ock_hot_closing();
+	bool owes = ock_user_owes(ctx->limits.user);
 	int err = ock_region_try(ctx, vec, nr, flags, cookie, slot, generation);
 
 	/* What stands in the way may have been destroyed already. */
-	if (closing && ock_hot_settle(err))
+	if (owes && ock_user_settle(ctx->limits.user, err))
 		err = ock_region_try(ctx, vec, nr, flags, cookie, slot, generation);
 	return err;
 }
@@ -434,6 +434,7 @@ void ock_region_pause(struct ock_ref *ref)
 	if (!region || region->flags & ONECOPY_REGION_SINGLE_USE)
 		return;
 	ock_region_ref(region);
+	ref->paused = true;
 	ock_region_release(region, ref->hot);
 }
 
@@ -443,12 +444,10 @@ int ock_region_resume(struct ock_ref *ref)
 	bool held;
 	int err;
 
-	if (!region)
+	if (!region || !ref->paused)
 		return 0;
 	err = READ_ONCE(region->refusal);
-	if (region->flags & ONECOPY_REGION_SINGLE_USE)
-		return err;
-	ref->region = NULL;
+	*ref = (struct ock_ref){};
 	if (!err) {
 		rcu_read_lock();
 		held = ock_region_hold(region, ref);
@@ -467,5 +466,8 @@ void ock_region_put(struct ock_ref *ref)
 	if (!region)
 		return;
 	ref->region = NULL;
-	ock_region_release(region, ref->hot);
+	if (ref->paused)
+		ock_region_unref(region);
+	else
+		ock_region_release(region, ref->hot);
 }

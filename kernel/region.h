@@ -64,6 +64,7 @@ struct ock_region {
 struct ock_ref {
 	struct ock_region *region; /* NULL: none */
 	struct ock_hot *hot;	   /* through which count; NULL: users */
+	bool paused;		   /* keeps the struct, not the pages */
 };
 
 int ock_region_init(void);
@@ -101,8 +102,9 @@ void ock_region_put(struct ock_ref *ref);
  * For who is going to wait, perhaps for long: keeps the region but not its pages,
  * which may be given back meanwhile. To be followed by ock_region_resume(), whose 0
  * says that the pages are there, the same ones; else @ref is empty and it says why not.
- * Between the two @ref is not to be used otherwise. A SINGLE_USE region stays held: none
- * but this user has it any more. May sleep. An empty @ref is fine.
+ * Between the two @ref may be given back, and is not to be used otherwise. A SINGLE_USE
+ * region stays held: none but this user has it any more. So does what was not paused at
+ * all. May sleep. An empty @ref is fine.
  */
 void ock_region_pause(struct ock_ref *ref);
 int ock_region_resume(struct ock_ref *ref);

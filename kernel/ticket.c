@@ -130,7 +130,7 @@ int ock_ticket_ask(struct ock_tickets *tickets, u64 cookie, u64 offset, u64 leng
 	if (offset > region->pages.length || length > region->pages.length - offset)
 		goto out;
 	err = -EOPNOTSUPP;
-	if (region->flags & ONECOPY_REGION_SINGLE_USE)
+	if (!ock_map_allowed() || region->flags & ONECOPY_REGION_SINGLE_USE)
 		goto out;
 	err = ock_ticket_span(region, offset, length, &ticket.page, &ticket.nr, &answer->skip);
 	if (err)

@@ -66,7 +66,7 @@ struct onecopy_segment {
 
 /* ---- ONECOPY_IOC_INFO: what this kernel and module can do ---- */
 
-#define ONECOPY_FEATURE_MAP	 (1ULL << 0) /* ONECOPY_IOC_MAP */
+#define ONECOPY_FEATURE_MAP	 (1ULL << 0) /* ONECOPY_IOC_MAP; not with page_table_check=on */
 #define ONECOPY_FEATURE_HUGE_MAP (1ULL << 1) /* huge folios are mapped by huge entries */
 #define ONECOPY_FEATURE_TRACK	 (1ULL << 2) /* ONECOPY_REGION_TRACK */
 #define ONECOPY_FEATURE_ASYNC	 (1ULL << 3) /* ONECOPY_COPY_ASYNC */
@@ -83,7 +83,7 @@ struct onecopy_info {
 	__u32 generation_slots;	    /* out: TRACK regions a file may have */
 	__u32 reserved;		    /* 0 */
 	__aligned_u64 pinned_bytes; /* out: pinned by this user through this module */
-	__aligned_u64 limit_bytes;  /* out: the module's limit of that */
+	__aligned_u64 limit_bytes;  /* out: the module's limit of that for a user */
 };
 
 /* ---- ONECOPY_IOC_REGION_CREATE ---- */
@@ -118,9 +118,10 @@ struct onecopy_info {
  * if the owner unmaps or replaces them, the region still names the old ones
  * until it is destroyed (see ONECOPY_REGION_TRACK).
  *
- * The pages are charged to the caller's RLIMIT_MEMLOCK (CAP_IPC_LOCK: not) and
- * to the module's limit per user, until the region is destroyed or stale and the
- * last copy in flight is done. One that waits for its caller's memory is not
+ * The pages are charged to RLIMIT_MEMLOCK (CAP_IPC_LOCK: not), which all processes of the
+ * user share, and to the module's limits, until the region is destroyed or stale and the
+ * last copy in flight is done. Of a huge page any part counts as the whole, once for
+ * each user. A copy that waits for its caller's memory is not
  * waited for, unless it has used up the region (SINGLE_USE).
  *
  * Errors
@@ -128,7 +129,7 @@ struct onecopy_info {
  *                or otherwise not to be pinned
  *  EOVERFLOW     a segment wraps around, or they span 2^32 pages or more
  *  ENOMEM        beyond RLIMIT_MEMLOCK
- *  EDQUOT        beyond the module's limit of pages or regions per user
+ *  EDQUOT        beyond the module's limits of pages or regions
  *  ENOSPC        ONECOPY_REGION_TRACK: all generation words are in use
  *  EOPNOTSUPP    ONECOPY_REGION_TRACK without ONECOPY_FEATURE_TRACK
  *  EINVAL        TRACK with SINGLE_USE
@@ -150,8 +151,8 @@ struct onecopy_region_create {
 /*
  * Through the file that created it only. When it returns, no new copy finds the
  * region and nobody's mapping shows it: touching one raises SIGBUS. Copies in
- * flight go on and keep the pages until they are done, but for those that wait for
- * local memory (see ONECOPY_IOC_COPY).
+ * flight go on and keep the pages until they are done, but for those that wait, for
+ * local memory or, from other files, for their turn (see ONECOPY_IOC_COPY).
  */
 struct onecopy_region_destroy {
 	__u32 size;
@@ -198,10 +199,11 @@ struct onecopy_region_info {
  * or another process. A region that goes meanwhile is not touched again, and the copy
  * ends with ENOENT or ESTALE.
  *
- * ONECOPY_COPY_ASYNC: the local memory is pinned, the regions are held, and the
- * call returns; @copied is not written. The local memory may be reused when the word says
- * so, and @local itself at once. Copies of one file start in order; they end in
- * any order.
+ * ONECOPY_COPY_ASYNC: the local memory is pinned, regions of this file are held, and the
+ * call returns; @copied is not written. Regions of other files have to be there still
+ * when the copy starts: else its word says ENOENT or ESTALE. The local memory may be reused when
+ * the word says so, and @local itself at once. Copies of one file start in order; they end in any
+ * order.
  *
  * Errors: those of regions, source first, and
  *  EINVAL        both sides local; a local side with an offset; local memory
@@ -213,7 +215,7 @@ struct onecopy_region_info {
  *  EBUSY         the slot's last copy is still pending
  *  ENODEV        DMA: there is no channel
  *  ENOMEM        ASYNC: beyond RLIMIT_MEMLOCK
- *  EDQUOT        ASYNC: beyond the module's limit of pages per user
+ *  EDQUOT        ASYNC: beyond the module's limits of pages
  */
 struct onecopy_copy {
 	__u32 size;
@@ -283,7 +285,7 @@ struct onecopy_map {
  */
 #define ONECOPY_STATE_PENDING 0
 #define ONECOPY_STATE_DONE    1
-#define ONECOPY_STATE_FAILED  2 /* @error says why: EFAULT, ECANCELED, EIO (DMA), ENOMEM */
+#define ONECOPY_STATE_FAILED  2 /* @error says why: ECANCELED, ENOENT, ESTALE, EINTR, EIO (DMA) */
 
 struct onecopy_completion {
 	__u32 state;
@@ -295,14 +297,17 @@ struct onecopy_completion {
 #define ONECOPY_MMAP_GENERATIONS 0x10000000ULL /* generation_slots __u64, read-only */
 
 /*
- * Once a file, before the first ASYNC copy.
+ * Once a file, before the first ASYNC copy. Copies are made by threads, which run where
+ * the caller of this may run now; without any, for the limits of the process or the
+ * module, by who asks for the copy, before ONECOPY_IOC_COPY returns. A thread may be its
+ * process's and end with it: copies still queued then, though somebody shares the
+ * file, are FAILED with ECANCELED.
  *
  * Errors
  *  EINVAL        nr_slots 0
  *  ERANGE        nr_slots beyond onecopy_info.max_slots
  *  EBADF         eventfd is no eventfd
  *  EBUSY         done before
- *  EDQUOT        beyond the module's limit of kernel threads per user
  * mmap() of the words: ENXIO before this; EINVAL beyond them or not MAP_SHARED;
  * of the generation words: EACCES for PROT_WRITE.
  *

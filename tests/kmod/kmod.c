@@ -2,6 +2,7 @@
 #include "kmod.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <grp.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -303,6 +304,49 @@ bool km_read_text(const char *path, char *buf, size_t size)
 	close(fd);
 	buf[have] = 0;
 	return n >= 0;
+}
+
+int km_threads(const char *name, pid_t *thread)
+{
+	int found = 0;
+	glob_t all;
+
+	KM_EQ(glob("/proc/[0-9]*/task/[0-9]*/comm", 0, NULL, &all), 0);
+	for (size_t i = 0; i < all.gl_pathc; i++) {
+		char comm[64];
+
+		if (!km_read_text(all.gl_pathv[i], comm, sizeof(comm)) ||
+		    strncmp(comm, name, strlen(name)))
+			continue;
+		found++;
+		if (thread)
+			*thread = atoi(strstr(all.gl_pathv[i], "/task/") + 6);
+	}
+	globfree(&all);
+	return found;
+}
+
+void km_parameter(const char *name, const char *value, char was[32])
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/onecopy/parameters/%s", name);
+	if ((was && !km_read_text(path, was, 32)) || !km_write_text(path, value))
+		km_skip("module parameters are not to be set");
+}
+
+int km_open_unlimited(int (*open)(void))
+{
+	static const char much[] = "1099511627776";
+	char all[32], user[32];
+	int fd;
+
+	km_parameter("max_pages", much, all);
+	km_parameter("max_user_pages", much, user);
+	fd = open();
+	km_parameter("max_pages", all, NULL);
+	km_parameter("max_user_pages", user, NULL);
+	return fd;
 }
 
 long long km_read_number(const char *path)

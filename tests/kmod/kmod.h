@@ -107,6 +107,13 @@ void km_drop(uid_t uid);
 /* A number in a file, e.g. of /proc or /sys; -1 if it is not there. */
 long long km_read_number(const char *path);
 bool km_write_text(const char *path, const char *text);
+/* Threads of any process whose name begins so; *thread (may be NULL): one of them. */
+int km_threads(const char *name, pid_t *thread);
+/* A parameter of the module becomes @value; @was is what it was. Skips the case if it may not be
+ * set. @was may be NULL. */
+void km_parameter(const char *name, const char *value, char was[32]);
+/* A file opened so that its user may pin more pages than there are. */
+int km_open_unlimited(int (*open)(void));
 /* The whole file, ended by 0, cut at size; false if it cannot be read. */
 bool km_read_text(const char *path, char *buf, size_t size);
 

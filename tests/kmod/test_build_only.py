@@ -8,7 +8,10 @@ from __future__ import annotations
 import guests
 import pytest
 
+pytestmark = pytest.mark.guests
 
+
+@pytest.mark.long(3)
 @pytest.mark.parametrize("version", ["5.10", "6.1", "6.12", "newest"])
 @pytest.mark.timeout(1200)  # the first run fetches a compiler
 def test_builds(version: str) -> None:

@@ -120,8 +120,8 @@ static void memlock(void)
 	dv_async(fd, 16, -1);
 	KM_OK(setrlimit(RLIMIT_MEMLOCK, &limit));
 	km_drop(KM_OTHER_USER);
-	KM_ERR(dv_read_async(fd, src, 0, q, 64 << 10, 0, 0), ENOMEM);
-	KM_OK(dv_read_async(fd, src, 0, q, 32 << 10, 0, 0));
+	KM_ERR(dv_read_async(fd, src, 0, q, 68 << 10, 0, 0), ENOMEM);
+	KM_OK(dv_read_async(fd, src, 0, q, 64 << 10, 0, 0));
 }
 
 /* And counts against the limit of the file's opening. */
@@ -292,6 +292,91 @@ static void events_not_told(void)
 	}
 }
 
+#define SPAN ((size_t)16 << 20)
+#define LONG 8 /* slots of copies that take long: more than there are threads */
+
+/* The same memory many times over, so that a copy of it takes long. */
+static uint64_t long_region(int fd, uint32_t flags)
+{
+	const uint32_t times = km_slow() ? 16 : 128;
+	struct onecopy_segment segs[128];
+	uint8_t *p = km_pages(SPAN);
+	uint64_t cookie;
+
+	for (uint32_t i = 0; i < times; i++)
+		segs[i] = dv_seg(p, SPAN);
+	KM_OK(dv_create_try(fd, segs, times, flags, &cookie));
+	return cookie;
+}
+
+/*
+ * Copies that wait for their turn do not keep a peer's pages: its region is gone when
+ * it says so, and they fail. One's own regions last until the copy is done.
+ */
+static void destroyed_while_queued(void)
+{
+	enum { PAGES = 37 };
+	const size_t bytes = PAGES * km_page();
+	uint8_t *p = km_pages(bytes), *q = km_pages(bytes), *mine = km_pages(bytes);
+	int fd = km_open_unlimited(dv_open), owner = km_open_unlimited(dv_open);
+	volatile struct onecopy_completion *word = dv_async(fd, 64, -1);
+	uint64_t from = long_region(fd, DV_RO), to = long_region(fd, DV_RW);
+	uint64_t theirs = dv_create(owner, p, bytes, DV_RW),
+		 own = dv_create(fd, mine, bytes, DV_RO);
+	uint64_t once = dv_create(owner, p, bytes, DV_RO | ONECOPY_REGION_SINGLE_USE);
+	long long live;
+
+	km_fill(p, bytes, 1);
+	km_fill(mine, bytes, 2);
+	for (int i = 0; i < LONG; i++)
+		KM_OK(copy_between(fd, from, to, i));
+	KM_OK(copy_between(fd, own, theirs, LONG));
+	KM_OK(dv_read_async(fd, theirs, 0, q, bytes, LONG + 1, 0));
+	KM_OK(dv_write_async(fd, theirs, 0, q, bytes, LONG + 2, 0));
+	KM_OK(dv_read_async(fd, own, 0, q, bytes, LONG + 3, 0));
+	KM_OK(dv_read_async(fd, once, 0, q, bytes, LONG + 4, 0));
+	live = km_counter("live_pages");
+	KM_OK(dv_destroy(owner, theirs));
+	KM_OK(dv_destroy(fd, own));
+	if (word[LONG].state != ONECOPY_STATE_PENDING ||
+	    word[LONG - 1].state != ONECOPY_STATE_PENDING)
+		km_skip("the machine was busy elsewhere");
+	if (live >= 0)
+		KM_EQ(km_counter("live_pages"), live - PAGES);
+	for (int i = 0; i < LONG; i++)
+		dv_cancel(fd, i);
+	for (int i = LONG; i < LONG + 3; i++)
+		KM_EQ(dv_wait(word + i), ENOENT);
+	KM_EQ(word[LONG].copied, 0);
+	KM_EQ(dv_wait(word + LONG + 3), 0);
+	KM_EQ(dv_wait(word + LONG + 4), 0);
+	KM_EQ(km_differ(p, bytes, 1), bytes);
+}
+
+/* Memory that the owner takes away is as good as destroyed. */
+static void stale_while_queued(void)
+{
+	const size_t bytes = 16 * km_page();
+	uint8_t *p = km_pages(bytes), *q = km_pages(bytes);
+	int fd = km_open_unlimited(dv_open), owner = km_open_unlimited(dv_open);
+	volatile struct onecopy_completion *word = dv_async(fd, 64, -1);
+	uint64_t from, to, theirs;
+
+	dv_need(fd, ONECOPY_FEATURE_TRACK, "MMU notifiers");
+	from = long_region(fd, DV_RO);
+	to = long_region(fd, DV_RW);
+	theirs = dv_create(owner, p, bytes, DV_RO | ONECOPY_REGION_TRACK);
+	for (int i = 0; i < LONG; i++)
+		KM_OK(copy_between(fd, from, to, i));
+	KM_OK(dv_read_async(fd, theirs, 0, q, bytes, LONG, 0));
+	KM_OK(munmap(p, bytes));
+	if (word[LONG - 1].state != ONECOPY_STATE_PENDING)
+		km_skip("the machine was busy elsewhere");
+	for (int i = 0; i < LONG; i++)
+		dv_cancel(fd, i);
+	KM_EQ(dv_wait(word + LONG), ESTALE);
+}
+
 /* ENXIO is what an event without an eventfd is told. */
 static void event_without_eventfd(void)
 {
@@ -338,6 +423,8 @@ int main(int argc, char **argv)
 		{.name = "events", .run = events},
 		{.name = "waiter_before_setup", .run = waiter_before_setup},
 		{.name = "events_not_told", .run = events_not_told},
+		{.name = "destroyed_while_queued", .run = destroyed_while_queued, .limit = 60},
+		{.name = "stale_while_queued", .run = stale_while_queued, .limit = 60},
 		{.name = "event_without_eventfd", .run = event_without_eventfd},
 		{.name = "ends_early", .run = ends_early},
 		{0},

@@ -7,7 +7,7 @@ static void large(void)
 {
 	const size_t bytes = 96 << 20;
 	uint8_t *p = km_pages(bytes), *q = km_pages(bytes);
-	int fd = dv_open();
+	int fd = km_open_unlimited(dv_open);
 	uint64_t src = dv_create(fd, p, bytes, DV_RW), dst = dv_create(fd, q, bytes, DV_RW);
 
 	km_fill(p, bytes, 1);

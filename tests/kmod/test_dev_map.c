@@ -286,7 +286,7 @@ static void killed_in_fault(void)
 	uint8_t *p = km_pages(span);
 	struct onecopy_segment segs[TIMES];
 
-	big.fd = dv_open();
+	big.fd = km_open_unlimited(dv_open);
 	big.zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	KM_OK(big.zero);
 	KM_OK(setrlimit(RLIMIT_MEMLOCK, &unlimited));
@@ -296,6 +296,28 @@ static void killed_in_fault(void)
 	KM_OK(dv_create_try(big.fd, segs, TIMES, DV_RW, &big.cookie));
 	for (int try = 0; try < TRIES; try++)
 		km_kill_in(touch_by_read, &big, try);
+}
+
+/*
+ * A kernel that checks page tables would panic: it maps nothing, and all else is as
+ * ever.
+ */
+static void checked(void)
+{
+	uint8_t *p = km_pages(page), local[64];
+	char line[4096];
+	int fd = dv_open();
+	uint64_t cookie = dv_create(fd, p, page, DV_RW);
+	struct onecopy_map map;
+
+	if (!km_read_text("/proc/cmdline", line, sizeof(line)) ||
+	    !strstr(line, "page_table_check=on"))
+		km_skip("only with page_table_check=on");
+	if (dv_info(fd).features & ONECOPY_FEATURE_MAP)
+		km_skip("this kernel cannot check page tables");
+	KM_EQ(dv_info(fd).features & ONECOPY_FEATURE_HUGE_MAP, 0);
+	KM_ERR(dv_map_try(fd, cookie, 0, page, ONECOPY_MAP_READ, &map), EOPNOTSUPP);
+	KM_EQ(dv_read(fd, cookie, 0, local, sizeof(local)), sizeof(local));
 }
 
 int main(int argc, char **argv)
@@ -310,6 +332,7 @@ int main(int argc, char **argv)
 		{.name = "unmapped_in_parts", .run = unmapped_in_parts},
 		{.name = "not_passed_on", .run = not_passed_on},
 		{.name = "killed_in_fault", .run = killed_in_fault},
+		{.name = "checked", .run = checked},
 		{0},
 	};
 

@@ -25,20 +25,31 @@ from runner import ROOT
 
 from kernel import UNAVAILABLE
 
-# Programs that take long under emulation run on User-Mode Linux in full and, with this share of their rounds, there.
-SCALE = {"uml-debug": "100", "6.1": "20", "6.12": "20"}
+pytestmark = pytest.mark.guests
 
-# Users of the module: the kernel, pytest's arguments. Under KASAN and lockdep, and on a kernel as shipped, what races
-# with the death of processes; the rest, which is about the users, where it runs fast.
+# The share of their rounds that random tests go: all of them where every check is on, less under emulation.
+SCALE = {"uml": "20", "uml-debug": "100", "6.1": "20", "6.12": "20"}
+
+# Minutes that a guest takes which is not part of the short form, its kernel included.
+LONG = {"uml-debug": 10, "6.1": 8, "6.12": 8}
+
+REGIONS = ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]
+
+# Users of the module: the kernel, pytest's arguments. What races with the death of processes under KASAN and lockdep,
+# and on a kernel as shipped, too; the rest, which is about the users, where it runs fast.
 SUITES: Mapping[str, tuple[str, list[str]]] = {
-    "regions": ("uml-debug", ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]),
-    "regions, stock": ("6.12", ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]),
+    "regions": ("uml", REGIONS),
+    "regions, checked": ("uml-debug", REGIONS),
+    "regions, stock": ("6.12", REGIONS),
     "any mechanism": ("uml", ["tests/conform/test_library.py", "-k", "any"]),
     "foreign buffers": ("uml", ["tests/mpi/test_foreign.py"]),
     "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
     "differential": ("uml", ["tests/mpi/test_differential.py", "-k", "same_bytes"]),
     "doctor": ("uml", ["tests/cli/test_module.py"]),
+    "pages": ("6.1", ["tests/mpi/test_hazards.py", "tests/conform/test_huge.py", "-k", "placement or few or dense"]),
 }
+# Two NUMA nodes; Debian's kernels give huge pages without being asked.
+OPTIONS: Mapping[str, Sequence[str]] = {"pages": ["--no-module", "--append", "numa=fake=2"]}
 # In a guest only, whose files are a layer over the host's: other users may look into the checkout, wherever it is.
 OPENED = 'at=$PWD; while [ "$at" != / ]; do chmod a+x "$at"; at=$(dirname "$at"); done; exec "$@"'
 
@@ -46,7 +57,7 @@ OPENED = 'at=$PWD; while [ "$at" != / ]; do chmod a+x "$at"; at=$(dirname "$at")
 FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-# Where processes and threads meet: what the detector of data races is for. Under emulation and slow, so only on demand.
+# Where processes and threads meet: what the detector of data races is for. Slow: emulation.
 MEETINGS = (
     *("races", "threads", "hostile", "life", "fuzz", "dma"),
     *("dev_async", "dev_map", "knem_async", "knem_notify", "knem_thread"),
@@ -60,7 +71,12 @@ def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequ
     return guests.run("run", "--kernel", kernel, "--timeout", "600", *options, "--", *command, env=env)
 
 
-@pytest.mark.parametrize("kernel", SCALE)
+def long_if(kernel: str, *values: object) -> object:
+    """Parameters of a test that boots this kernel."""
+    return pytest.param(*values, marks=[pytest.mark.long(LONG[kernel])] if kernel in LONG else [])
+
+
+@pytest.mark.parametrize("kernel", [long_if(kernel, kernel) for kernel in SCALE])
 @pytest.mark.timeout(3600)  # the first run builds a kernel
 def test_module(kernel: str, build: Path) -> None:
     out = run(kernel, ROOT / "tests/kmod/run", build, env={"KMOD_SCALE": SCALE[kernel]})
@@ -70,7 +86,7 @@ def test_module(kernel: str, build: Path) -> None:
     assert summary[3] == "0"
 
 
-@pytest.mark.skipif("ONECOPY_TEST_KCSAN" not in os.environ, reason="slow: ONECOPY_TEST_KCSAN=1 asks for it")
+@pytest.mark.long(50)
 @pytest.mark.timeout(7200)
 def test_data_races(build: Path) -> None:
     options = ["--timeout", "3000"]
@@ -78,12 +94,22 @@ def test_data_races(build: Path) -> None:
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.long(10)
+@pytest.mark.timeout(3600)
+def test_page_table_check(build: Path) -> None:
+    """A kernel that would take our mappings for bugs of its own, and panic, is spared them."""
+    options = ["--append", "page_table_check=on"]
+    out = run("kcsan", ROOT / "tests/kmod/run", build, "dev_map", env={"KMOD_ONLY": "checked"}, options=options)
+    assert re.search(r"^# 1 passed, 0 skipped, 0 failed", out, re.MULTILINE), out[-2000:]
+
+
+@pytest.mark.parametrize("suite", [long_if(kernel, suite) for suite, (kernel, _) in SUITES.items()])
 @pytest.mark.timeout(3600)
 def test_users(suite: str, build: Path) -> None:
     kernel, arguments = SUITES[suite]
     pytest_argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    out = run(kernel, "sh", "-c", OPENED, "sh", *pytest_argv, env={**FEW, "ONECOPY_BUILD": str(build)})
+    env = {**FEW, "ONECOPY_BUILD": str(build)}
+    out = run(kernel, "sh", "-c", OPENED, "sh", *pytest_argv, env=env, options=OPTIONS.get(suite, ()))
     summary = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped", out, re.MULTILINE)
     assert summary, f"no summary:\n{out[-2000:]}"
     assert int(summary[1]) > 0
@@ -124,7 +150,11 @@ def lives(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("kernel", "number"), ENDS, ids=[f"{kernel}-{number.name}" for kernel, number in ENDS])
+@pytest.mark.parametrize(
+    ("kernel", "number"),
+    [long_if(kernel, kernel, number) for kernel, number in ENDS],
+    ids=[f"{kernel}-{number.name}" for kernel, number in ENDS],
+)
 @pytest.mark.timeout(3600)
 def test_ends_with_runner(kernel: str, number: signal.Signals, tmp_path: Path) -> None:
     command = [str(ROOT / "vm/run"), "--kernel", kernel, "--no-module", "--", "sh", "-c", "echo up; sleep 500"]

@@ -28,15 +28,10 @@ struct scene {
 static void prepare(struct scene *s)
 {
 	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
-	static const char pages[] = "/sys/module/onecopy/parameters/max_user_pages";
 	uint8_t *p = km_pages(SPAN);
-	char was[32];
 
 	KM_OK(setrlimit(RLIMIT_MEMLOCK, &unlimited));
-	if (!km_read_text(pages, was, sizeof(was)) || !km_write_text(pages, "1099511627776"))
-		km_skip("module parameters are not to be set");
-	s->fd = dv_open();
-	KM_TRUE(km_write_text(pages, was));
+	s->fd = km_open_unlimited(dv_open);
 	s->nr = km_slow() ? TIMES / 4 : TIMES;
 	for (uint32_t i = 0; i < s->nr; i++)
 		s->segments[i] = dv_seg(p, SPAN);

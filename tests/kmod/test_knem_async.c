@@ -190,7 +190,10 @@ static void order(void)
 	KM_EQ(km_differ(q, BYTES, 5), BYTES);
 }
 
-/* A region destroyed, and its cookie used up, while copies still use it. */
+/*
+ * A peer's region destroyed while copies use it: those that had begun end well, with its
+ * bytes, the others fail.
+ */
 static void destroyed_under_way(void)
 {
 	enum { N = 32 };
@@ -205,6 +208,30 @@ static void destroyed_under_way(void)
 				      i));
 	KM_OK(kn_destroy(owner, src));
 	KM_OK(close(owner));
+	KM_OK(munmap(p, BYTES));
+	KM_ERR(kn_inline(fd, src, 0, q, 8, false, 0), EINVAL);
+	for (int i = 0; i < N; i++) {
+		if (kn_wait(slot + i) == KNEM_STATUS_SUCCESS)
+			KM_EQ(km_differ(q + i * 4096, 4096, 6), 4096);
+		else
+			KM_EQ(slot[i], KNEM_STATUS_FAILED);
+	}
+}
+
+/* One's own: copies of it that wait for their turn are made. */
+static void own_destroyed_under_way(void)
+{
+	enum { N = 32 };
+	uint8_t *p = km_pages(BYTES), *q = km_pages(N * 4096);
+	int fd = kn_open();
+	volatile knem_status_t *slot = kn_array(fd, 4096);
+	knem_cookie_t src = kn_create(fd, p, BYTES, PROT_READ, 0);
+
+	km_fill(p, BYTES, 6);
+	for (int i = 0; i < N; i++)
+		KM_OK(kn_inline_async(fd, src, 0, q + i * 4096, 4096, false, KNEM_FLAG_MEMCPYTHREAD,
+				      i));
+	KM_OK(kn_destroy(fd, src));
 	KM_OK(munmap(p, BYTES));
 	KM_ERR(kn_inline(fd, src, 0, q, 8, false, 0), EINVAL);
 	for (int i = 0; i < N; i++) {
@@ -224,6 +251,7 @@ int main(int argc, char **argv)
 		{.name = "thread_errors", .run = thread_errors},
 		{.name = "order", .run = order},
 		{.name = "destroyed_under_way", .run = destroyed_under_way},
+		{.name = "own_destroyed_under_way", .run = own_destroyed_under_way},
 		{0},
 	};
 

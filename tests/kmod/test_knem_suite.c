@@ -48,7 +48,7 @@ static void regions(void)
 	const size_t n = km_slow() ? 20000 : 100000;
 	knem_cookie_t *cookie = calloc(n, sizeof(*cookie));
 	uint8_t *p = km_pages(km_page()), local[8];
-	int fd = kn_open();
+	int fd = km_open_unlimited(kn_open);
 	uint64_t seed = km_seed();
 
 	KM_TRUE(cookie != NULL);
@@ -75,7 +75,7 @@ static void page_regions(void)
 	const size_t n = km_slow() ? 8192 : 65536, page = km_page();
 	knem_cookie_t *cookie = calloc(n, sizeof(*cookie));
 	uint8_t *p = km_pages(n * page);
-	int fd = kn_open();
+	int fd = km_open_unlimited(kn_open);
 
 	for (size_t i = 0; i < n; i++) {
 		*(uint64_t *)(p + i * page + 40) = i;
@@ -98,7 +98,7 @@ static void much_memory(void)
 	const size_t bytes = km_slow() ? 64 << 20 : 256 << 20;
 	struct rlimit limit = {8 << 20, 8 << 20};
 	uint8_t *p = km_pages(bytes), *q = km_pages(bytes);
-	int fd = kn_open();
+	int fd = km_open_unlimited(kn_open);
 	knem_cookie_t cookie;
 
 	KM_OK(setrlimit(RLIMIT_MEMLOCK, &limit));

@@ -3,9 +3,7 @@
  * of its work. */
 #include "knem.h"
 
-#include <dirent.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define PARAMETERS "/sys/module/onecopy/parameters/"
@@ -20,25 +18,12 @@ static int bind_offload(int fd, uint32_t flags, const void *mask, uint32_t len)
 /* Where the one context that there is has its thread. */
 static cpu_set_t thread_cpus(void)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
 	cpu_set_t cpus;
-	int found = 0;
+	pid_t thread;
 
-	KM_TRUE(dir != NULL);
-	while ((entry = readdir(dir))) {
-		char path[300], comm[64];
-
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (!atoi(entry->d_name) || !km_read_text(path, comm, sizeof(comm)) ||
-		    strncmp(comm, "knem-ctx-", 9))
-			continue;
-		CPU_ZERO(&cpus);
-		KM_OK(sched_getaffinity(atoi(entry->d_name), sizeof(cpus), &cpus));
-		found++;
-	}
-	closedir(dir);
-	KM_EQ(found, 1);
+	KM_EQ(km_threads("knem-ctx-", &thread), 1);
+	CPU_ZERO(&cpus);
+	KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
 	return cpus;
 }
 
@@ -102,8 +87,9 @@ static void bind(void)
 
 static void bind_errors(void)
 {
-	uint8_t mask = 1;
+	uint8_t mask = 1, local;
 	int fd = kn_open();
+	volatile knem_status_t *slot;
 	cpu_set_t cpus;
 
 	KM_ERR(ioctl(fd, KNEM_CMD_BIND_OFFLOAD, NULL), EFAULT);
@@ -116,7 +102,12 @@ static void bind_errors(void)
 	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CURRENT, NULL, 0));
 	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CURRENT_REVERSED, NULL, 0));
 	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, &mask, 1));
-	kn_array(fd, 4096);
+	slot = kn_array(fd, 4096);
+	/* Not before it is needed. */
+	KM_EQ(km_threads("knem-ctx-", NULL), 0);
+	KM_OK(kn_inline_async(fd, kn_create(fd, &mask, 1, PROT_READ, 0), 0, &local, 1, false,
+			      KNEM_FLAG_MEMCPYTHREAD, 0));
+	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
 	cpus = thread_cpus();
 	KM_EQ(CPU_COUNT(&cpus), 1);
 	KM_ERR(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, &mask, 1), EBUSY);
@@ -149,44 +140,57 @@ static void binding(void)
 	KM_TRUE(CPU_EQUAL(&silent, &zero));
 }
 
-/* Kernel threads are bounded for each user, and given back. */
+/* A copy by a thread, if there may be one; its status when the call returns. */
+static int by_thread(int fd, volatile knem_status_t *slot)
+{
+	uint8_t *p = km_pages(4096), local[64];
+	knem_cookie_t cookie = kn_create(fd, p, 4096, PROT_READ, 0);
+	int status;
+
+	km_fill(p, 4096, fd);
+	KM_OK(kn_inline_async(fd, cookie, 0, local, 64, false, KNEM_FLAG_MEMCPYTHREAD, 0));
+	status = *slot;
+	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
+	KM_EQ(km_differ(local, 64, fd), 64);
+	KM_OK(kn_destroy(fd, cookie));
+	return status;
+}
+
+/* Threads are bounded for each user and for all, and given back; who gets none copies itself. */
 static void limit(void)
 {
-	static const char path[] = PARAMETERS "max_user_threads";
-	volatile knem_status_t *slot = NULL;
-	char was[32];
-	void *third;
-	int fd[3], err;
+	static const char *const names[] = {"max_user_threads", "max_threads"};
 
-	parameter(path, "2", was, sizeof(was));
-	for (int i = 0; i < 3; i++)
-		fd[i] = kn_open();
-	KM_TRUE(km_write_text(path, was));
-	for (int i = 0; i < 2; i++)
-		slot = kn_array(fd[i], 4096);
-	third = mmap(NULL, 4096, KN_RW, MAP_SHARED, fd[2], 0);
-	err = errno;
-	KM_TRUE(third == MAP_FAILED);
-	KM_EQ(err, ENOMEM);
-	KM_OK(munmap((void *)slot, 4096));
-	KM_OK(close(fd[1]));
-	kn_array(fd[2], 4096);
+	for (int n = 0; n < 2; n++) {
+		volatile knem_status_t *slot[3];
+		char was[32];
+		int fd[3];
+
+		km_parameter(names[n], "2", was);
+		for (int i = 0; i < 3; i++)
+			fd[i] = kn_open();
+		km_parameter(names[n], was, NULL);
+		for (int i = 0; i < 3; i++) {
+			slot[i] = kn_array(fd[i], 4096);
+			by_thread(fd[i], slot[i]);
+		}
+		KM_EQ(km_threads("knem-ctx-", NULL), 2);
+		for (int i = 0; i < 20; i++)
+			KM_EQ(by_thread(fd[2], slot[2]), KNEM_STATUS_SUCCESS);
+		KM_OK(munmap((void *)slot[1], 4096));
+		KM_OK(close(fd[1]));
+		KM_EQ(km_threads("knem-ctx-", NULL), 1);
+		by_thread(fd[2], slot[2]);
+		KM_EQ(km_threads("knem-ctx-", NULL), 2);
+		for (int i = 0; i < 3; i += 2) {
+			KM_OK(munmap((void *)slot[i], 4096));
+			KM_OK(close(fd[i]));
+		}
+		KM_EQ(km_threads("knem-ctx-", NULL), 0);
+	}
 }
 
 #define SPAN ((size_t)16 << 20)
-
-/* A context that may pin more pages than there are. */
-static int open_unlimited(void)
-{
-	static const char path[] = PARAMETERS "max_user_pages";
-	char was[32];
-	int fd;
-
-	parameter(path, "1099511627776", was, sizeof(was));
-	fd = kn_open();
-	KM_TRUE(km_write_text(path, was));
-	return fd;
-}
 
 /* The same memory many times over, so that a copy of it takes long. */
 static knem_cookie_t long_region(int fd, void *p, uint32_t times, uint32_t prot)
@@ -207,7 +211,7 @@ static void broken_off(void)
 {
 	const uint32_t times = km_slow() ? 128 : 512;
 	uint8_t *p = km_pages(SPAN), *q = km_pages(SPAN);
-	int owner = open_unlimited(), fd = kn_open();
+	int owner = km_open_unlimited(kn_open), fd = kn_open();
 	volatile knem_status_t *slot = kn_array(fd, 4096);
 	knem_cookie_t src = long_region(owner, p, times, PROT_READ);
 	knem_cookie_t dst = long_region(owner, q, times, PROT_WRITE);
@@ -224,13 +228,38 @@ static void broken_off(void)
 	KM_TRUE(moved < (long long)(times * SPAN));
 }
 
+/* What waits for its turn keeps nobody's pages: it fails when they are gone. */
+static void gone_when_due(void)
+{
+	enum { PAGES = 21 };
+	uint8_t *p = km_pages(SPAN), *q = km_pages(SPAN), local[64];
+	int fd = km_open_unlimited(kn_open), owner = km_open_unlimited(kn_open);
+	volatile knem_status_t *slot = kn_array(fd, 4096);
+	knem_cookie_t src = long_region(fd, p, km_slow() ? 16 : 128, PROT_READ);
+	knem_cookie_t dst = long_region(fd, q, km_slow() ? 16 : 128, PROT_WRITE);
+	knem_cookie_t theirs = kn_create(owner, p, PAGES * km_page(), PROT_READ, 0);
+	long long live;
+
+	for (int i = 0; i < 2; i++)
+		KM_OK(kn_copy(fd, src, 0, dst, 0, KNEM_FLAG_MEMCPYTHREAD, i));
+	KM_OK(kn_inline_async(fd, theirs, 0, local, 64, false, KNEM_FLAG_MEMCPYTHREAD, 2));
+	live = km_counter("live_pages");
+	KM_OK(kn_destroy(owner, theirs));
+	if (slot[1] != KNEM_STATUS_PENDING)
+		km_skip("the machine was busy elsewhere");
+	if (live >= 0)
+		KM_EQ(km_counter("live_pages"), live - PAGES);
+	KM_EQ(kn_wait(slot + 2), KNEM_STATUS_FAILED);
+	KM_EQ(slot[1], KNEM_STATUS_SUCCESS);
+}
+
 /* Who submits more copies than there are slots waits; all are made. */
 static void bounded_queue(void)
 {
 	enum { SLOTS = 4096, N = 3 * SLOTS };
 	const uint32_t times = km_slow() ? 128 : 512;
 	uint8_t *p = km_pages(SPAN), *q = km_pages(SPAN), local[64];
-	int fd = open_unlimited();
+	int fd = km_open_unlimited(kn_open);
 	volatile knem_status_t *slot = kn_array(fd, SLOTS);
 	knem_cookie_t src = long_region(fd, p, times, PROT_READ);
 	knem_cookie_t dst = long_region(fd, q, times, PROT_WRITE);
@@ -270,6 +299,7 @@ int main(int argc, char **argv)
 		{.name = "binding", .run = binding},
 		{.name = "limit", .run = limit},
 		{.name = "broken_off", .run = broken_off, .limit = 60},
+		{.name = "gone_when_due", .run = gone_when_due, .limit = 60},
 		{.name = "bounded_queue", .run = bounded_queue, .limit = 60},
 		{0},
 	};

@@ -21,6 +21,8 @@ from runner import MPI_ENV, ROOT
 import debian
 import kernel
 
+pytestmark = pytest.mark.guests
+
 VERSION = r"^onecopy \((.*)\)"
 STATUS = Path("/var/lib/dpkg/status")
 
@@ -129,12 +131,10 @@ def needed(debs: dict[str, Path]) -> tuple[Path, Path]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("stock", [False, True], ids=["uml", "stock"])
+@pytest.mark.parametrize("stock", [False, pytest.param(True, marks=pytest.mark.long(12))], ids=["uml", "stock"])
 def test_installs(needed: tuple[Path, Path], stock: bool) -> None:
     name = "uml"
     if stock:
-        if not os.environ.get("ONECOPY_TEST_STOCK"):
-            pytest.skip("takes many minutes under emulation: ONECOPY_TEST_STOCK=1 asks for it")
         name = "6.1" if codename() == "bookworm" else "6.12"  # the host's compiler is for it
     command = [str(path) for path in (ROOT / "tests/kmod/packages", *needed)]
     timeout = "1500" if stock else "600"

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "worker.h"
+
+#include <linux/cgroup.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/sched/task.h>
+
+static int ock_kthread(void *data)
+{
+	struct ock_worker *worker = data;
+
+	while (!kthread_should_stop()) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		/* Its creator has to wake it after having said that it should stop. */
+		if (kthread_should_stop())
+			break;
+		if (!ock_worker_turn(worker))
+			schedule();
+		cond_resched();
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+int ock_thread_start(struct ock_worker *worker)
+{
+	struct task_struct *task;
+
+	if (cpumask_empty(worker->cpus))
+		cpumask_copy(worker->cpus, current->cpus_ptr);
+	task = kthread_create(ock_kthread, worker, "%s", worker->config.name);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	set_user_nice(task, task_nice(current));
+	/* What it cannot join it runs outside of. */
+	cgroup_attach_task_all(current, task);
+	worker->thread = task;
+	wake_up_process(task);
+	return 0;
+}
+
+void ock_worker_wake(struct ock_worker *worker)
+{
+	wake_up_process(worker->thread);
+}
+
+void ock_thread_stop(struct ock_worker *worker)
+{
+	kthread_stop(worker->thread);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Threads that copy stay within what their process may use: its processors, its cgroups, the
+ * number of its threads. Where the kernel lets modules have threads of a process they are that;
+ * what rests on it is skipped elsewhere.
+ */
+#include "dev.h"
+#include "knem.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define CGROUPS "/tmp/cgroups"
+#define BYTES	4096
+
+struct file {
+	int fd;
+	volatile struct onecopy_completion *word;
+	uint64_t region;
+	uint8_t *p;
+};
+
+static struct file open_file(void)
+{
+	struct file f = {.fd = dv_open(), .p = km_pages(BYTES)};
+
+	f.word = dv_async(f.fd, 64, -1);
+	f.region = dv_create(f.fd, f.p, BYTES, DV_RO | ONECOPY_REGION_ANY_USER);
+	km_fill(f.p, BYTES, 1);
+	return f;
+}
+
+/* A later copy; whether it had been made when the call returned. */
+static bool copy(struct file *f)
+{
+	uint8_t *q = km_pages(BYTES);
+	bool made;
+
+	KM_OK(dv_read_async(f->fd, f->region, 0, q, BYTES, 0, 0));
+	made = f->word[0].state == ONECOPY_STATE_DONE;
+	KM_EQ(dv_wait(f->word), 0);
+	KM_EQ(km_differ(q, BYTES, 1), BYTES);
+	KM_OK(munmap(q, BYTES));
+	return made;
+}
+
+/* The module's thread of this case, and whose it is. */
+static pid_t worker(bool *own)
+{
+	char path[64];
+	pid_t thread;
+
+	KM_TRUE(km_threads("onecopy", &thread) > 0);
+	snprintf(path, sizeof(path), "/proc/self/task/%d", thread);
+	*own = access(path, F_OK) == 0;
+	return thread;
+}
+
+static void need_own(void)
+{
+	struct file f = open_file();
+	bool own;
+
+	worker(&own);
+	if (!own)
+		km_skip("modules have no threads of processes in this kernel");
+	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
+	KM_OK(close(f.fd));
+	KM_EQ(km_threads("onecopy", NULL), 0);
+}
+
+/* One at first, more when all are busy, none after the end. */
+static void on_demand(void)
+{
+	struct file f = open_file();
+
+	KM_EQ(km_threads("onecopy", NULL), 1);
+	for (int i = 0; i < 50; i++)
+		copy(&f);
+	KM_TRUE(km_threads("onecopy", NULL) <= 4);
+	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
+	KM_OK(close(f.fd));
+	KM_EQ(km_threads("onecopy", NULL), 0);
+}
+
+static cpu_set_t only(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	return cpus;
+}
+
+/* Threads are where ASYNC_SETUP was called, wherever the caller goes after it. */
+static void placed(void)
+{
+	const cpu_set_t zero = only(0), one = only(1);
+	uint8_t mask = 1, local;
+	volatile knem_status_t *slot;
+	struct file f;
+	cpu_set_t cpus;
+	pid_t thread;
+	bool own;
+	int fd;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		km_skip("needs two processors");
+	KM_OK(sched_setaffinity(0, sizeof(one), &one));
+	f = open_file();
+	KM_OK(sched_setaffinity(0, sizeof(zero), &zero));
+	copy(&f);
+	KM_OK(sched_getaffinity(worker(&own), sizeof(cpus), &cpus));
+	KM_TRUE(CPU_EQUAL(&cpus, &one));
+
+	/* What BIND_OFFLOAD says goes no further than the process may. */
+	KM_OK(sched_setaffinity(0, sizeof(one), &one));
+	fd = kn_open();
+	KM_OK(ioctl(fd, KNEM_CMD_BIND_OFFLOAD,
+		    &(struct knem_cmd_bind_offload){KNEM_BIND_FLAG_CUSTOM, 1, (uintptr_t)&mask}));
+	slot = kn_array(fd, 4096);
+	KM_OK(kn_inline_async(fd, kn_create(fd, &mask, 1, PROT_READ, 0), 0, &local, 1, false,
+			      KNEM_FLAG_MEMCPYTHREAD, 0));
+	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
+	KM_EQ(km_threads("knem-ctx-", &thread), 1);
+	KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
+	KM_TRUE(CPU_EQUAL(&cpus, &one));
+}
+
+/* Beyond RLIMIT_NPROC there is no thread, and copies are made all the same. */
+static void processes(void)
+{
+	struct rlimit limit = {1, 1};
+	struct file f;
+	int fd;
+
+	need_own();
+	fd = dv_open();
+	KM_OK(setrlimit(RLIMIT_NPROC, &limit));
+	km_drop(KM_OTHER_USER);
+	f = (struct file){.fd = fd, .p = km_pages(BYTES)};
+	km_fill(f.p, BYTES, 1);
+	f.word = dv_async(f.fd, 64, -1);
+	KM_EQ(km_threads("onecopy", NULL), 0);
+	f.region = dv_create(f.fd, f.p, BYTES, DV_RO | ONECOPY_REGION_ANY_USER);
+	for (int i = 0; i < 20; i++)
+		KM_TRUE(copy(&f));
+	KM_EQ(km_threads("onecopy", NULL), 0);
+}
+
+/* In a cgroup of its own, with these settings; the case is skipped where there is none. */
+static void enter_cgroup(const char *controllers, const char *name, const char *value)
+{
+	char path[100], text[32];
+
+	mkdir(CGROUPS, 0700);
+	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
+		km_skip("no cgroups here: %s", strerror(errno));
+	mkdir(CGROUPS "/one", 0700);
+	if (!km_write_text(CGROUPS "/cgroup.subtree_control", controllers))
+		km_skip("no controller %s here", controllers);
+	snprintf(path, sizeof(path), CGROUPS "/one/%s", name);
+	KM_TRUE(km_write_text(path, value));
+	snprintf(text, sizeof(text), "%d", getpid());
+	KM_TRUE(km_write_text(CGROUPS "/one/cgroup.procs", text));
+}
+
+static void leave_cgroup(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d", getpid());
+	KM_TRUE(km_write_text(CGROUPS "/cgroup.procs", text));
+	while (rmdir(CGROUPS "/one") && errno == EBUSY)
+		km_pause();
+	KM_OK(umount2(CGROUPS, MNT_DETACH));
+}
+
+/* They count as its processes do. */
+static void pids(void)
+{
+	struct file f;
+
+	need_own();
+	enter_cgroup("+pids", "pids.max", "1");
+	f = open_file();
+	KM_EQ(km_threads("onecopy", NULL), 0);
+	KM_TRUE(copy(&f));
+	KM_TRUE(km_write_text(CGROUPS "/one/pids.max", "2"));
+	copy(&f);
+	KM_EQ(km_threads("onecopy", NULL), 1);
+	KM_EQ(km_read_number(CGROUPS "/one/pids.current"), 2);
+	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
+	KM_OK(close(f.fd));
+	leave_cgroup();
+}
+
+/* And are in its cgroup, on its processors. */
+static void cpuset(void)
+{
+	char path[64], text[256];
+	struct file f;
+	cpu_set_t cpus;
+	pid_t thread;
+	bool own;
+
+	enter_cgroup("+cpuset", "cpuset.cpus", "1");
+	f = open_file();
+	copy(&f);
+	thread = worker(&own);
+	KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
+	KM_TRUE(CPU_COUNT(&cpus) == 1 && CPU_ISSET(1, &cpus));
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", thread);
+	KM_TRUE(km_read_text(path, text, sizeof(text)));
+	km_note("in cgroup %s", text);
+	if (own) {
+		KM_TRUE(strstr(text, "/one") != NULL);
+		/* What the administrator says later goes for them too. */
+		KM_TRUE(km_write_text(CGROUPS "/one/cpuset.cpus", "0"));
+		KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
+		KM_TRUE(CPU_COUNT(&cpus) == 1 && CPU_ISSET(0, &cpus));
+	}
+	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
+	KM_OK(close(f.fd));
+	leave_cgroup();
+}
+
+/* A process whose thread it was ends; who shares the file goes on. */
+static void outlived(void)
+{
+	int ready[2], done[2];
+	pid_t pid;
+	char byte;
+
+	KM_OK(pipe(ready));
+	KM_OK(pipe(done));
+	pid = km_fork();
+	if (pid == 0) {
+		struct file f = open_file();
+		pid_t heir;
+
+		copy(&f);
+		heir = fork();
+		KM_TRUE(heir >= 0);
+		if (heir == 0) {
+			for (int i = 0; i < 20; i++)
+				copy(&f);
+			KM_EQ(write(ready[1], "", 1), 1);
+			KM_EQ(read(done[0], &byte, 1), 1);
+			for (int i = 0; i < 20; i++)
+				copy(&f);
+			KM_EQ(write(ready[1], "", 1), 1);
+			_exit(0);
+		}
+		for (;;)
+			pause();
+	}
+	KM_EQ(read(ready[0], &byte, 1), 1);
+	km_kill(pid);
+	KM_EQ(write(done[1], "", 1), 1);
+	KM_OK(close(ready[1]));
+	KM_EQ(read(ready[0], &byte, 1), 1);
+}
+
+/* Killed at any moment, with copies queued. */
+static void killed_while_copying(void)
+{
+	for (int i = 0; i < 20; i++) {
+		int way[2];
+		pid_t pid;
+		char byte;
+
+		KM_OK(pipe(way));
+		pid = km_fork();
+		if (pid == 0) {
+			struct file f = open_file();
+			uint8_t *q = km_pages(BYTES);
+
+			for (int n = 0, made = 0;; n++) {
+				made += !dv_read_async(f.fd, f.region, 0, q, BYTES, n % 64, 0);
+				if (made > 10 * i)
+					KM_TRUE(write(way[1], "", 1) == 1);
+			}
+		}
+		KM_OK(close(way[1]));
+		KM_EQ(read(way[0], &byte, 1), 1);
+		km_kill(pid);
+		KM_OK(close(way[0]));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct km_case cases[] = {
+		{.name = "on_demand", .run = on_demand},
+		{.name = "placed", .run = placed},
+		{.name = "processes", .run = processes},
+		{.name = "pids", .run = pids},
+		{.name = "cpuset", .run = cpuset},
+		{.name = "outlived", .run = outlived},
+		{.name = "killed_while_copying", .run = killed_while_copying},
+		{0},
+	};
+
+	return km_main(cases, argc, argv);
+}
