@@ -8,6 +8,8 @@ BUILD := build
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 CONFIGURED := $(BUILD)/build.ninja
+# Guests in one, all else in the other: they wait more than they work.
+TEST_WORKERS ?= 2
 TOOLS := cc c++ meson ninja mpicc
 
 export ONECOPY_BUILD := $(abspath $(BUILD))
@@ -53,11 +55,18 @@ ready: deps
 demo: ready
 	@$(PYTHON) examples/demo
 
-## test     every test; PYTEST_ARGS="-k bcast" and the like are passed on; installs what guests and packages need
+## test     every test but the long ones; PYTEST_ARGS="-k bcast" and the like are passed on; installs what guests need
 test: deps
-	@packaging/install-deps guests deb || echo "make: tests that need these are skipped" >&2
+	@packaging/install-deps test guests deb || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) -m pytest $(PYTEST_ARGS)
+	@$(PYTHON) -m pytest -n $(TEST_WORKERS) --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+
+## test-all the long ones, too: sanitizers in the kernel, stock kernels, other versions' headers, data races; hours
+.PHONY: test-all
+test-all: export ONECOPY_TEST_ALL := 1
+test-all: deps
+	@packaging/install-deps nodes || echo "make: tests that need these are skipped" >&2
+	@$(MAKE) --no-print-directory test
 
 ## check    formatting, lint, types, static analysis, licences, man pages
 check: ready $(VENV)/.installed-check
@@ -86,9 +95,9 @@ deb:
 	@packaging/install-deps deb
 	@packaging/make-deb $(BUILD)/deb
 
-## clean    what the build and the tests made; .venv and caches stay
+## clean    what the build and the tests made; .venv, caches and onecopy-out stay
 clean:
-	rm -rf $(BUILD) build-asan build-tsan onecopy-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(BUILD) build-asan build-tsan .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ## help     this list
 help:

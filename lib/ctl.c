@@ -15,9 +15,8 @@
 #include "memfd.h"
 
 #define OC_CTL_MAGIC 0x6c74636fu
-#define OC_CTL_ABI   2u
+#define OC_CTL_ABI   4u
 #define OC_PAGE	     4096u
-#define OC_HUGE_PAGE (2u << 20)
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -119,62 +118,4 @@ void oc_ctl_close(struct oc_node *node)
 	oc_file_close(&node->ctl_file, node->ctl_fd);
 	munmap(node->ctl, node->ctl->bytes);
 	node->ctl = NULL;
-}
-
-/*
- * The arena starts at a huge page's boundary in its owner; only if it does here
- * too can the kernel map its huge pages as such.
- */
-static void *map_aligned(int fd, size_t size)
-{
-	size_t room = size + OC_HUGE_PAGE, head;
-	char *hole, *at;
-
-	hole = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (hole == MAP_FAILED)
-		return MAP_FAILED;
-	head = round_up((uintptr_t)hole, OC_HUGE_PAGE) - (uintptr_t)hole;
-	at = mmap(hole + head, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-		  fd, 0);
-	if (at == MAP_FAILED) {
-		int err = errno;
-
-		munmap(hole, room);
-		errno = err;
-		return MAP_FAILED;
-	}
-	size = round_up(size, OC_PAGE);
-	if (head)
-		munmap(hole, head);
-	if (head + size < room)
-		munmap(at + size, room - head - size);
-	return at;
-}
-
-int oc_ctl_map_arena(struct oc_node_peer *peer, int fd, uint64_t size)
-{
-	struct stat st;
-	void *at;
-
-	/* Beyond the end of the file lies SIGBUS. */
-	if (fstat(fd, &st))
-		return -errno;
-	if (size > (uint64_t)st.st_size || size % OC_PAGE)
-		return -EPROTO;
-	at = map_aligned(fd, size);
-	if (at == MAP_FAILED)
-		return -errno;
-	madvise(at, size, MADV_DONTFORK);
-	madvise(at, size, MADV_DONTDUMP);
-	peer->arena = at;
-	peer->arena_size = size;
-	return 0;
-}
-
-void oc_ctl_unmap_arena(struct oc_node_peer *peer)
-{
-	if (peer->arena)
-		munmap(peer->arena, peer->arena_size);
-	peer->arena = NULL;
-	peer->arena_size = 0;
 }

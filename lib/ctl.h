@@ -2,8 +2,8 @@
 #ifndef OC_CTL_H
 #define OC_CTL_H
 
-/* Making and mapping the control segment and the peers' arenas. Used by
- * oc_node_join() and oc_node_leave() alone. */
+/* Making and mapping the control segment. Used by oc_node_join() and
+ * oc_node_leave() alone. */
 
 #include "node.h"
 
@@ -18,10 +18,5 @@ int oc_ctl_open(struct oc_node *node, int fd);
 
 /* Undoes either; does nothing before. */
 void oc_ctl_close(struct oc_node *node);
-
-/* Maps a peer's arena of @size bytes; @fd stays the caller's and may be closed.
- * The pages come when they are touched. */
-int oc_ctl_map_arena(struct oc_node_peer *peer, int fd, uint64_t size);
-void oc_ctl_unmap_arena(struct oc_node_peer *peer);
 
 #endif

@@ -47,8 +47,10 @@ const struct oc_env *oc_env(void)
 	/* Racing readers compute the same values: harmless. */
 	if (__atomic_load_n(&env_read, __ATOMIC_ACQUIRE))
 		return &env;
-	env.off = is_off(getenv("ONECOPY"));
-	env.heap_off = env.off || is_off(getenv("ONECOPY_HEAP"));
+	value = getenv("ONECOPY");
+	env.profile = value && !strcmp(value, "profile");
+	env.off = env.profile || is_off(value);
+	env.heap_off = (env.off && !env.profile) || is_off(getenv("ONECOPY_HEAP"));
 	value = getenv("ONECOPY_VERBOSE");
 	env.verbose = value && *value && !is_off(value);
 	value = getenv("ONECOPY_MECH");
@@ -60,8 +62,16 @@ const struct oc_env *oc_env(void)
 	return &env;
 }
 
+static int note_rank = -1;
+
+void oc_note_rank(int rank)
+{
+	__atomic_store_n(&note_rank, rank, __ATOMIC_RELAXED);
+}
+
 void oc_note(const char *fmt, ...)
 {
+	int rank = __atomic_load_n(&note_rank, __ATOMIC_RELAXED);
 	char line[512] = "onecopy: ";
 	size_t used = strlen(line);
 	va_list args;
@@ -69,6 +79,8 @@ void oc_note(const char *fmt, ...)
 
 	if (!oc_env()->verbose)
 		return;
+	if (rank >= 0)
+		used += (size_t)snprintf(line + used, 24, "rank %d: ", rank);
 	va_start(args, fmt);
 	len = vsnprintf(line + used, sizeof(line) - used - 1, fmt, args);
 	va_end(args);

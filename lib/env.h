@@ -9,6 +9,7 @@
 /* The ONECOPY_* variables, read once. docs/design.md has the table. */
 struct oc_env {
 	bool off;
+	bool profile; /* and off: what would be served is to be measured */
 	bool heap_off;
 	bool verbose;
 	uint32_t mech;	   /* OC_MECH_* allowed */
@@ -18,6 +19,9 @@ struct oc_env {
 
 /* Any thread; never NULL. Does not allocate: malloc() may call it. */
 const struct oc_env *oc_env(void);
+
+/* Notes from now on begin with the rank, of MPI_COMM_WORLD or the like, that has them. */
+void oc_note_rank(int rank);
 
 /* One line on stderr, "onecopy: ...", when ONECOPY_VERBOSE is set. Does not
  * allocate. */

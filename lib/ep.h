@@ -14,9 +14,27 @@
  * Words only grow, over the whole life of the endpoint, whatever group owns
  * it, so a waiter that is late still sees its condition as reached.
  *
- * A line is written again OC_EP_LINES operations later. oc_group_begin() first waits
- * until every peer has begun the operation after the one that used it, which
- * it can do only after it has ended that one.
+ * A rank need not take part in each: of an operation in which no peer waits for it, nor
+ * it for any, it counts the number alone (oc_group_skip()). Whoever would wait for
+ * another rank must know from the operation's own arguments that this one takes part.
+ * So a rank may be any number of operations ahead, and its lines hold the last ones
+ * that it took part in.
+ *
+ * retired: the owner has ended, or never entered, all operations up to this number,
+ * and looks at nobody's lines and touches nobody's memory on their account. It is
+ * stored with each operation's end, whatever that is, and for each one that is skipped;
+ * so it rises although its owner may never take part again. A line, and the place of
+ * the ring that goes with it, is written again when every peer has retired the operation
+ * that the line was last used for: oc_group_begin() sees to that.
+ *
+ * Failure. A rank that gives up stores OC_STAGE_FAILED and why, and after that store it
+ * touches no peer's memory. Before it returns it waits until no living peer is at
+ * its own (oc_group_quit()): until each has retired the operation, has failed in it too,
+ * or has not posted READY. One that posts READY later looks at this rank's word after
+ * that, before it touches anything of this rank's. Both the posting of a word and
+ * this look stand around full fences, hence one of the two sees the other. Nobody waits in a
+ * circle, for FAILED is stored before the wait; and nobody waits for ever, for those who
+ * wait for a third rank look for failures of all.
  */
 
 #include <stdatomic.h>
@@ -28,7 +46,7 @@
 #define OC_EP_LINES 8
 
 #define OC_STAGE_READY	1u	/* descriptor posted, buffers may be used */
-#define OC_STAGE_FAILED 0xffffu /* the owner gave up: whoever waits for it must too */
+#define OC_STAGE_FAILED 0xff00u /* and the errno: the owner gave up, who waits for it must too */
 #define OC_STAGE_BITS	16
 #define OC_STAGE_PAGE	4096u
 
@@ -78,7 +96,8 @@ _Static_assert(sizeof(struct oc_ep_line) == OC_CACHELINE, "one line an operation
 
 /* What is asked of one peer at a time: lib/parcel.h. */
 struct oc_ep_parcel {
-	uint64_t off; /* in the peer's receive slot */
+	uint64_t off; /* in the peer's slot */
+	uint32_t slot;
 	uint32_t len;
 	uint32_t page; /* of the owner's arena, where the bytes are or go */
 	bool put;
@@ -88,6 +107,7 @@ struct oc_ep {
 	struct oc_ep_line line[OC_EP_LINES];
 	/* Highest operation number of groups the owner has left for good. */
 	_Alignas(OC_CACHELINE) _Atomic uint64_t left;
+	_Atomic uint64_t retired; /* of the group the owner is in now: see above */
 	struct oc_ep_parcel parcel;
 };
 
@@ -100,6 +120,15 @@ struct oc_ep *oc_ep_at(const struct oc_node *node, uint32_t rank, uint32_t index
 static inline uint64_t oc_ep_word(uint64_t seq, uint32_t stage)
 {
 	return seq << OC_STAGE_BITS | stage;
+}
+
+/* Why the owner of a line that holds @word gave up operation @seq, as -errno; 0: it
+ * has not. */
+static inline int oc_ep_failure(uint64_t word, uint64_t seq)
+{
+	if (word < oc_ep_word(seq, OC_STAGE_FAILED) || word >= oc_ep_word(seq + 1, 0))
+		return 0;
+	return -(int)(word & (0xffffu - OC_STAGE_FAILED));
 }
 
 #endif

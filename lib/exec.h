@@ -19,21 +19,23 @@ struct oc_bind {
 	const void *scratch_init; /* copied to the scratch slot first, or NULL */
 	enum oc_op op;
 	enum oc_type type;
-	bool call;	/* let the module copy a foreign send slot rather than stage it */
-	bool recv_hole; /* pages of the receive slot may be none of the program's: do not pin it */
+	bool call;	 /* let the module copy a foreign send slot rather than stage it */
+	bool recv_whole; /* every page of the receive slot will be written */
+	bool recv_hole;	 /* pages of the receive slot may be none of the program's: do not pin it */
 };
 
 /*
  * Runs @plan in the calling thread, all of it, as the group's next operation.
- * On return the send buffer may be written and the receive buffer read. 0;
- * -EPIPE a peer died or gave up; -ENOMEM; -EMSGSIZE the members bound different
- * amounts. After a failure the operation has failed on every member that
- * needed this one, and the group is in step again.
+ * On return the send buffer may be written and the receive buffer read, and after a
+ * failure too no living member is at either of them. 0; -EPIPE a member died;
+ * -ENOMEM; -EMSGSIZE the members bound different amounts; what another member gave up for.
+ * After a failure the operation has failed on every member that needed this one,
+ * perhaps on others, and the group is in step again.
  */
 int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind);
 
 /* Takes the place of oc_exec_inline() for a member that cannot take part in the
- * group's next operation: the others fail too instead of waiting. */
-void oc_exec_decline(struct oc_group *group);
+ * group's next operation: those that need it fail for the reason @err, -errno, too. */
+void oc_exec_decline(struct oc_group *group, int err);
 
 #endif

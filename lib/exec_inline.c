@@ -13,22 +13,24 @@
 #include "reach.h"
 #include "run.h"
 
-/* The offset @rank's table gives for this rank. */
-static uint64_t indexed(struct oc_run *run, uint32_t rank)
-{
-	struct oc_ref ref = oc_ref(OC_SLOT_SCRATCH, rank, run->group->rank * sizeof(uint64_t));
-	uint64_t off;
-
-	memcpy(&off, oc_run_slot(run, ref), sizeof(off));
-	return off;
-}
-
 /* Bytes of a slot, wherever it is, to memory here. */
 static int read_slot(struct oc_run *run, void *dst, struct oc_ref src, size_t len)
 {
 	if (src.slot == OC_SLOT_SEND)
 		return oc_run_read(run, dst, src.rank, src.off, len, &run->stores);
-	return oc_reach_get(run, dst, src.rank, OC_SLOT_RECV, src.off, len);
+	return oc_reach_get(run, dst, src.rank, src.slot, src.off, len);
+}
+
+/* The offset @rank's table gives for this rank. */
+static int indexed(struct oc_run *run, uint32_t rank, uint64_t *off)
+{
+	struct oc_ref ref = oc_ref(OC_SLOT_SCRATCH, rank, run->group->rank * sizeof(*off));
+	const char *at = oc_run_slot(run, ref, sizeof(*off));
+
+	if (!at)
+		return read_slot(run, off, ref, sizeof(*off));
+	memcpy(off, at, sizeof(*off));
+	return 0;
 }
 
 /* To a receive slot that is no memory here; @from is NULL if the source is none
@@ -58,18 +60,11 @@ static int write_slot(struct oc_run *run, struct oc_ref dst, struct oc_ref src, 
 	return err;
 }
 
-static bool is_mapped(struct oc_run *run, struct oc_ref ref)
-{
-	uint32_t flags = oc_line_flags(oc_group_line(run->group, ref.rank));
-
-	return ref.rank != run->group->rank && ref.slot == OC_SLOT_RECV && flags & OC_EP_RECV_MAP;
-}
-
 static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t len)
 {
 	bool sent = src.rank != run->group->rank && src.slot == OC_SLOT_SEND;
-	const char *from = sent ? NULL : oc_run_slot(run, src);
-	char *to = oc_run_slot(run, dst);
+	const char *from = sent ? NULL : oc_run_slot(run, src, len);
+	char *to = oc_run_slot(run, dst, len);
 
 	if (!to)
 		return write_slot(run, dst, src, from, len);
@@ -78,8 +73,9 @@ static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t
 	if (to == from)
 		return 0;
 	oc_stores_copy(&run->stores, to, from, len);
-	if (src.rank != dst.rank)
-		oc_run_count(is_mapped(run, dst) || is_mapped(run, src), len);
+	/* One of them is a slot of this rank. */
+	oc_run_count(run, src.slot, src.rank, len);
+	oc_run_count(run, dst.slot, dst.rank, len);
 	return 0;
 }
 
@@ -87,7 +83,7 @@ static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t
 static int copy_all(struct oc_run *run, const struct oc_step *step)
 {
 	struct oc_group *group = run->group;
-	const char *from = oc_run_slot(run, step->src);
+	const char *from = oc_run_slot(run, step->src, step->len);
 	struct oc_ref ref = step->dst;
 	void *dst[OC_MAX_RANKS];
 	bool memory = from;
@@ -95,7 +91,7 @@ static int copy_all(struct oc_run *run, const struct oc_step *step)
 
 	for (uint32_t p = 0; p < group->size; p++) {
 		ref.rank = (uint16_t)p;
-		dst[p] = oc_run_slot(run, ref);
+		dst[p] = oc_run_slot(run, ref, step->len);
 		memory = memory && dst[p];
 	}
 	if (memory) {
@@ -106,8 +102,8 @@ static int copy_all(struct oc_run *run, const struct oc_step *step)
 	}
 	for (uint32_t p = 0; p < group->size && !err; p++) {
 		ref.rank = (uint16_t)p;
-		if (memory && p != group->rank)
-			oc_run_count(is_mapped(run, ref), step->len);
+		if (memory)
+			oc_run_count(run, ref.slot, p, step->len);
 		else if (!memory && (p != step->src.rank || step->src.slot != ref.slot))
 			err = move(run, ref, step->src, step->len);
 	}
@@ -117,16 +113,17 @@ static int copy_all(struct oc_run *run, const struct oc_step *step)
 static int run_copy(struct oc_run *run, const struct oc_step *step)
 {
 	struct oc_ref src = step->src, dst = step->dst;
+	int err = 0;
 
 	if (!step->len)
 		return 0;
 	if (dst.rank == OC_RANK_ALL)
 		return copy_all(run, step);
 	if (step->flags & OC_STEP_SRC_INDEXED)
-		src.off = indexed(run, src.rank);
-	if (step->flags & OC_STEP_DST_INDEXED)
-		dst.off = indexed(run, dst.rank);
-	return move(run, dst, src, step->len);
+		err = indexed(run, src.rank, &src.off);
+	if (!err && step->flags & OC_STEP_DST_INDEXED)
+		err = indexed(run, dst.rank, &dst.off);
+	return err ? err : move(run, dst, src, step->len);
 }
 
 /* Collects the addresses a CALC folds, if all of them are memory now. */
@@ -154,6 +151,8 @@ static int calc_operand(struct oc_run *run, uint32_t peer, uint64_t off, size_t 
 	int err = oc_run_await_send(run, peer, off, len, &at);
 
 	*src = at ? at : temp;
+	if (at)
+		oc_run_count(run, OC_SLOT_SEND, peer, len);
 	return err || at ? err : oc_run_read(run, temp, peer, off, len, &ordinary);
 }
 
@@ -208,7 +207,7 @@ static int fold(struct oc_run *run, const struct oc_step *step, void **dst, uint
 		return calc_chunked(run, step, dst, ndst, src);
 	fold_memory(run, dst, ndst, src, step->len);
 	for (uint32_t p = 0; p < group->size; p++)
-		oc_run_count(oc_line_flags(oc_group_line(group, p)) & OC_EP_SEND_MAP, step->len);
+		oc_run_count(run, OC_SLOT_SEND, p, step->len);
 	return 0;
 }
 
@@ -222,12 +221,24 @@ static int fold_away(struct oc_run *run, const struct oc_step *step, void **dst,
 	for (uint32_t d = 0; d < ndst && !err; d++) {
 		uint32_t rank = ndst > 1 ? d : step->dst.rank;
 
-		if (dst[d])
-			oc_stores_copy(&run->stores, dst[d], temp, step->len);
-		else
+		if (!dst[d]) {
 			err = oc_reach_put(run, rank, step->dst.off, temp, step->len);
+			continue;
+		}
+		oc_stores_copy(&run->stores, dst[d], temp, step->len);
+		oc_run_count(run, step->dst.slot, rank, step->len);
 	}
 	free(temp);
+	return err;
+}
+
+/* Folds straight into the slots, which are all memory here. */
+static int fold_here(struct oc_run *run, const struct oc_step *step, void **dst, uint32_t ndst)
+{
+	int err = fold(run, step, dst, ndst);
+
+	for (uint32_t d = 0; d < ndst; d++)
+		oc_run_count(run, step->dst.slot, ndst > 1 ? d : step->dst.rank, step->len);
 	return err;
 }
 
@@ -236,18 +247,23 @@ static int run_calc(struct oc_run *run, const struct oc_step *step)
 	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? run->group->size : 1;
 	void *dst[OC_MAX_RANKS];
 	bool memory = true;
+	int err = 0;
 
 	if (!step->len)
 		return 0;
+	if (step->dst.slot == OC_SLOT_SCRATCH)
+		err = oc_run_scratch(run);
+	if (err)
+		return err;
 	for (uint32_t d = 0; d < ndst; d++) {
 		struct oc_ref ref = step->dst;
 
 		if (ref.rank == OC_RANK_ALL)
 			ref.rank = (uint16_t)d;
-		dst[d] = oc_run_slot(run, ref);
+		dst[d] = oc_run_slot(run, ref, step->len);
 		memory = memory && dst[d];
 	}
-	return memory ? fold(run, step, dst, ndst) : fold_away(run, step, dst, ndst);
+	return memory ? fold_here(run, step, dst, ndst) : fold_away(run, step, dst, ndst);
 }
 
 static bool is_direct(struct oc_run *run, uint32_t peer)
@@ -290,9 +306,8 @@ static bool reached(struct oc_run *run, uint32_t peer, uint32_t stage)
 {
 	if (!oc_group_reached(run->group, peer, stage))
 		return false;
-	if (oc_run_gave_up(run, oc_group_line(run->group, peer)))
-		run->err = -EPIPE;
-	else if (oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
+	run->err = oc_run_failure(run, oc_group_line(run->group, peer));
+	if (!run->err && oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
 		run->err = -EMSGSIZE;
 	return true;
 }
@@ -408,11 +423,12 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 			     .all_direct = -1,
 			     .send_place = -1,
 			     .recv_place = -1};
+	bool offered;
 	int err = 0;
 
 	run.line = oc_group_begin(group);
-	if (!run.line)
-		return -EPIPE;
+	oc_window_begin(&run.window, group->node);
+	run.window.urgent = plan->shape.eager;
 	if (plan->shape.stream)
 		oc_stores_begin(&run.stores, &group->stores, plan->shape.coll,
 				bind->send_bytes + bind->recv_bytes);
@@ -430,20 +446,26 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 		err = oc_run_bind(&run);
 	if (!err)
 		err = oc_run_offer(&run);
+	offered = !err;
 	if (!err)
 		err = run_steps(&run);
 	if (err)
-		oc_group_post(group, OC_STAGE_FAILED);
+		oc_group_fail(group, err);
 	else
 		oc_stores_end(&run.stores);
+	/* What peers read in an eager plan is none of the caller's. */
+	if (err && offered && !plan->shape.eager)
+		oc_group_quit(group);
+	oc_group_end(group);
 	oc_reach_end(&run, err);
-	oc_keep_trim(&group->scratch);
-	oc_keep_trim(&group->stage);
+	oc_window_end(&run.window);
+	oc_run_end(&run);
 	return err;
 }
 
-void oc_exec_decline(struct oc_group *group)
+void oc_exec_decline(struct oc_group *group, int err)
 {
-	if (oc_group_begin(group))
-		oc_group_post(group, OC_STAGE_FAILED);
+	oc_group_begin(group);
+	oc_group_fail(group, err);
+	oc_group_end(group);
 }

@@ -10,8 +10,6 @@
 #include "mech.h"
 #include "wait.h"
 
-#define KEEP_MAX (64u << 20)
-
 struct oc_group_stats oc_group_stats;
 
 /* Groups this process has left. A member that is late in the last operation
@@ -21,25 +19,15 @@ static struct {
 	struct oc_group *first;
 } leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void keep_drop(struct oc_keep *keep)
-{
-	if (keep->at)
-		oc_heap_free(keep->at);
-	*keep = (struct oc_keep){0};
-}
-
 static void group_free(struct oc_group *group)
 {
 	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++)
 		oc_plan_destroy(group->plans[i]);
-	keep_drop(&group->scratch);
-	keep_drop(&group->stage);
-	keep_drop(&group->parcel);
-	keep_drop(&group->ring);
+	oc_keep_give(&group->ring);
 	free(group->node_rank);
 	free(group->ep);
 	free(group->arena);
-	free(group->begun);
+	free(group->over);
 	free(group->done);
 	free(group->reach);
 	free(group);
@@ -51,9 +39,6 @@ void oc_group_destroy(struct oc_group *group)
 		oc_plan_destroy(group->plans[i]);
 		group->plans[i] = NULL;
 	}
-	keep_drop(&group->scratch);
-	keep_drop(&group->stage);
-	keep_drop(&group->parcel);
 	/* The ring may still be read by members who are behind. */
 	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
 
@@ -100,11 +85,12 @@ static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 	group->node = node;
 	group->size = size;
 	group->eager.ordinary = true;
+	group->lost = -1;
 	group->node_rank = calloc(size, sizeof(*group->node_rank));
 	group->ep = calloc(size, sizeof(struct oc_ep *));
 	group->arena = calloc(size, sizeof(char *));
-	group->begun = calloc(size, sizeof(*group->begun));
-	if (group->node_rank && group->ep && group->arena && group->begun)
+	group->over = calloc(size, sizeof(*group->over));
+	if (group->node_rank && group->ep && group->arena && group->over)
 		return group;
 	group_free(group);
 	return NULL;
@@ -130,8 +116,8 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 			card->cma = 0;
 		card->kernel &= node->peers[p].kernel;
 		/* Without arenas there is nowhere to stage what peers cannot
-		 * reach. The node has mapped all of them or none. */
-		if (!node->peers[p].arena && card->ep_index >= 0) {
+		 * reach. The node reaches all of them or none. */
+		if (!node->peers[p].arena_size && card->ep_index >= 0) {
 			oc_ep_put(card->ep_index, card->seq);
 			card->ep_index = -ENODEV;
 		}
@@ -181,48 +167,41 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 	/* Everybody starts from the largest number any endpoint has seen, so
 	 * words keep growing. */
 	for (uint32_t p = 0; p < group->size; p++)
-		group->begun[p] = group->seq;
+		group->over[p] = group->seq;
 	group->me = group->ep[rank];
 	return 0;
 }
 
-/* Waits until @peer has begun operation @seq, hence is out of those before. */
-static int wait_begun(struct oc_group *group, uint32_t peer, uint64_t seq)
+/* Waits until @peer has retired operation @seq. One that is gone has retired all. */
+static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
 {
-	struct oc_ep_line *line = &group->ep[peer]->line[seq % OC_EP_LINES];
-	uint64_t word;
+	struct oc_ep *ep = group->ep[peer];
+	/* Nobody is woken for a retirement, but when the peer goes on after it. */
+	struct oc_ep_line *next = &ep->line[(seq + 1) % OC_EP_LINES];
 
-	/* It is likely further already; knowing how far saves looks later. */
-	for (uint64_t s = group->seq; s > seq; s--) {
-		struct oc_ep_line *newer = &group->ep[peer]->line[s % OC_EP_LINES];
-
-		word = atomic_load_explicit(&newer->word, memory_order_acquire);
-		if (word >= oc_ep_word(s, OC_STAGE_READY)) {
-			group->begun[peer] = s;
-			return 0;
-		}
-	}
 	for (;;) {
-		word = atomic_load_explicit(&line->word, memory_order_acquire);
-		if (word >= oc_ep_word(seq, OC_STAGE_READY))
-			break;
-		if (oc_group_idle(group, peer, line, word) < 0)
-			return -EPIPE;
+		uint64_t word = atomic_load_explicit(&next->word, memory_order_relaxed);
+		uint64_t over = atomic_load_explicit(&ep->retired, memory_order_acquire);
+
+		if (over < seq && oc_group_idle(group, peer, next, word) < 0)
+			over = UINT64_MAX;
+		if (over < seq)
+			continue;
+		group->over[peer] = over;
+		group->idle = 0;
+		return;
 	}
-	group->begun[peer] = seq;
-	group->idle = 0;
-	return 0;
 }
 
 struct oc_ep_line *oc_group_begin(struct oc_group *group)
 {
-	uint64_t seq = group->seq + 1;
+	uint64_t seq = ++group->seq;
+	uint64_t *used = &group->used[seq % OC_EP_LINES];
 
 	for (uint32_t p = 0; p < group->size; p++)
-		if (p != group->rank && group->begun[p] + OC_EP_LINES - 1 < seq &&
-		    wait_begun(group, p, seq - (OC_EP_LINES - 1)) < 0)
-			return NULL;
-	group->seq = seq;
+		if (p != group->rank && group->over[p] < *used)
+			wait_over(group, p, *used);
+	*used = seq;
 	return &group->me->line[seq % OC_EP_LINES];
 }
 
@@ -233,18 +212,47 @@ void oc_group_post(struct oc_group *group, uint32_t stage)
 	oc_line_publish(line, oc_ep_word(group->seq, stage));
 }
 
-void *oc_keep_get(struct oc_keep *keep, size_t bytes)
+void oc_group_fail(struct oc_group *group, int err)
 {
-	if (keep->bytes < bytes) {
-		keep_drop(keep);
-		keep->at = oc_heap_memalign(OC_STAGE_PAGE, bytes);
-		keep->bytes = keep->at ? bytes : 0;
-	}
-	return keep->at;
+	oc_group_post(group, OC_STAGE_FAILED | (uint32_t)-err);
 }
 
-void oc_keep_trim(struct oc_keep *keep)
+/* Whether a peer has begun the operation, so that it may be at this rank's buffers. */
+static bool is_in(const struct oc_group *group, uint32_t peer, uint64_t word)
 {
-	if (keep->bytes > KEEP_MAX)
-		keep_drop(keep);
+	return word >= oc_ep_word(group->seq, OC_STAGE_READY) &&
+	       word < oc_ep_word(group->seq, OC_STAGE_FAILED) &&
+	       atomic_load_explicit(&group->ep[peer]->retired, memory_order_acquire) < group->seq;
+}
+
+void oc_group_quit(struct oc_group *group)
+{
+	for (uint32_t p = 0; p < group->size; p++) {
+		struct oc_ep_line *line = oc_group_line(group, p);
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
+
+		while (p != group->rank && is_in(group, p, word) &&
+		       oc_group_idle(group, p, line, word) == 0)
+			word = atomic_load_explicit(&line->word, memory_order_acquire);
+	}
+	group->idle = 0;
+}
+
+int oc_group_failure(const struct oc_group *group)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; p < group->size && !err; p++)
+		err = oc_ep_failure(
+			atomic_load_explicit(&oc_group_line(group, p)->word, memory_order_acquire),
+			group->seq);
+	return err;
+}
+
+int oc_group_dead(const struct oc_group *group)
+{
+	for (uint32_t p = 0; p < group->size && group->lost < 0; p++)
+		if (!oc_node_peer_alive(group->node, group->node_rank[p]))
+			return (int)p;
+	return group->lost;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "ep.h"
+#include "keep.h"
 #include "node.h"
 #include "plan.h"
 #include "stores.h"
@@ -19,14 +20,9 @@
 #define OC_GROUP_PLANS 32
 #define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
 
-/* Memory of the arena that is kept from one operation to the next. */
-struct oc_keep {
-	char *at;
-	size_t bytes;
-};
-
-/* What the groups of this process have moved, by mechanism. Counted without
- * locks: threads that run operations at once may lose a few. */
+/* What the groups of this process have taken from other ranks or to them, by
+ * mechanism: oc_run_count(). Counted without locks: threads that run operations at once may lose a
+ * few. */
 struct oc_group_stats {
 	uint64_t heap_calls, heap_bytes;
 	uint64_t map_calls, map_bytes;
@@ -45,17 +41,16 @@ struct oc_group {
 	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
 	uint64_t seq;	 /* of the operation in progress, or the last one */
 	struct oc_ep *me;
-	uint32_t *node_rank;		/* [size] */
-	struct oc_ep **ep;		/* [size] */
-	char **arena;			/* [size] base of each member's arena here */
-	uint64_t *begun;		/* [size] latest operation each is known to have begun */
+	uint32_t *node_rank; /* [size] */
+	struct oc_ep **ep;   /* [size] */
+	char **arena;	     /* [size] base of each member's arena here, or NULL: lib/window.h */
+	uint64_t *over;	     /* [size] what each is known to have retired */
+	uint64_t used[OC_EP_LINES];	/* what each line was last written for */
 	void (*progress)(void);		/* called while waiting; may be NULL */
 	uint32_t idle;			/* polls since the last success: see wait.c */
 	uint64_t yields_since;		/* ms, when they turned into yields */
-	struct oc_keep scratch;		/* the plan's scratch slot */
-	struct oc_keep stage;		/* a foreign send slot, where peers can read it */
+	int lost;			/* the member whose death ended a wait last, or -1 */
 	struct oc_reach *reach;		/* peers' slots mapped by the module: lib/reach.c */
-	struct oc_keep parcel;		/* what passes through here on its way: lib/parcel.c */
 	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
 	struct oc_stores_table stores;	/* of the copies to slots, by enum oc_coll */
 	struct oc_stores_table staging; /* of those that stage send slots */
@@ -93,9 +88,37 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 /* Does not wait: the endpoint is used again only when every member has left. */
 void oc_group_destroy(struct oc_group *group);
 
-/* Starts an operation: makes its descriptor line writable and returns it, or
- * NULL with a peer gone. The caller fills it, then posts OC_STAGE_READY. */
+/* Starts an operation: makes its descriptor line writable and returns it. The caller
+ * fills it, then posts OC_STAGE_READY; or it posts a failure. */
 struct oc_ep_line *oc_group_begin(struct oc_group *group);
+
+/* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
+ * still be at this rank's buffers. */
+void oc_group_fail(struct oc_group *group, int err);
+
+/* After that: returns when no living member is at this rank's buffers any more, nor
+ * will be. It waits for members that are in the operation, never for others. */
+void oc_group_quit(struct oc_group *group);
+
+/* Why some member gave up the operation in progress, as -errno; 0: none has. */
+int oc_group_failure(const struct oc_group *group);
+
+/* Ends the operation in progress, be it done or failed. */
+static inline void oc_group_end(struct oc_group *group)
+{
+	atomic_store_explicit(&group->me->retired, group->seq, memory_order_release);
+}
+
+/* Takes no part in the group's next operation: no member waits for this one in it. */
+static inline void oc_group_skip(struct oc_group *group)
+{
+	group->seq++;
+	oc_group_end(group);
+}
+
+/* A member whose process is gone, the one that was waited for last if any was, or -1.
+ * Costs system calls. */
+int oc_group_dead(const struct oc_group *group);
 
 /* Tells the peers that this rank has reached @stage of the operation. */
 void oc_group_post(struct oc_group *group, uint32_t stage);
@@ -114,19 +137,13 @@ static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint3
 
 	if (word < oc_ep_word(group->seq, stage))
 		return false;
-	group->begun[peer] = group->seq;
+	if (group->over[peer] < group->seq - 1)
+		group->over[peer] = group->seq - 1;
 	return true;
 }
 
 /* One turn of waiting on @line, which still held @seen: spins, yields, calls
  * progress or sleeps, as the idle count says. 0 or -EPIPE. See wait.c. */
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
-
-/* At least @bytes of this rank's arena, contents undefined, valid until the
- * next call for the same @keep. NULL when the arena is full. */
-void *oc_keep_get(struct oc_keep *keep, size_t bytes);
-
-/* Gives memory back that is too much to keep. */
-void oc_keep_trim(struct oc_keep *keep);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The arena has two parts. Blocks up to 8 MiB come from mimalloc, one heap a
  * thread, so threads do not wait for each other. Larger ones are extents
- * (heap_extent.c). Both parts are as large as the memory: which sizes a program
- * prefers is not known ahead, and address space is free.
+ * (heap_extent.c). Both parts are as large as the memory, as far as there are
+ * addresses (lib/space.h): which sizes a program prefers is not known ahead.
  */
 #include "heap.h"
 
@@ -18,12 +18,18 @@
 
 #include "env.h"
 #include "heap_arena.h"
+#include "heap_dump.h"
 #include "heap_extent.h"
 #include "heap_fork.h"
+#include "heap_idle.h"
 #include "heap_mimalloc.h"
+#include "heap_move.h"
+#include "heap_onfork.h"
+#include "heap_place.h"
 #include "heap_span.h"
 #include "heap_thp.h"
 #include "heap_view.h"
+#include "hooked.h"
 #include "memory.h"
 
 #define EXTENT_MIN  ((size_t)8 << 20)  /* larger blocks are extents */
@@ -70,14 +76,20 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 	*why = "no memory for the heap's tables";
 	if (oc_heap_span_create(arena->base, arena->size))
 		return err;
-	/* One process a core: an eighth of the memory in freed blocks, another in
-	 * huge pages ahead of need; and what a fork may copy at once. */
+	/* One process a core: an eighth of the memory in freed blocks, and what a
+	 * fork may copy at once. */
 	if (spare > arena->size / 2)
 		spare = arena->size / 2;
 	spare = spare / 8 / (size_t)get_nprocs_conf();
-	if (oc_heap_extent_create(arena->base + small, large, spare))
+	if (oc_heap_onfork_create(arena->base, arena->size))
 		goto destroy_span;
-	oc_heap_thp_create(arena->base, arena->size, spare);
+	if (oc_heap_idle_create(arena->base, small, spare))
+		goto destroy_onfork;
+	if (oc_heap_extent_create(arena->base + small, large, spare))
+		goto destroy_idle;
+	oc_heap_dump_create(arena->base, arena->size);
+	oc_heap_thp_create(arena->base, arena->size);
+	oc_heap_place_create(arena->base, arena->size);
 	oc_heap_view_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";
 	if (oc_mi_manage(arena->base, small))
@@ -92,8 +104,14 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 	return 0;
 
 destroy_extent:
+	oc_heap_place_destroy();
 	oc_heap_thp_destroy();
+	oc_heap_dump_destroy();
 	oc_heap_extent_destroy();
+destroy_idle:
+	oc_heap_idle_destroy();
+destroy_onfork:
+	oc_heap_onfork_destroy();
 destroy_span:
 	oc_heap_span_destroy();
 	return err;
@@ -105,7 +123,7 @@ static int init_locked(const char **why)
 	int err;
 
 	if (oc_env()->off) {
-		*why = "forbidden by ONECOPY=off";
+		*why = "forbidden by ONECOPY";
 		return -EPERM;
 	}
 	err = oc_heap_arena_create(&arena, why);
@@ -169,6 +187,11 @@ int oc_heap_fd(void)
 	return oc_file_is(&heap.arena.file, heap.arena.fd) ? heap.arena.fd : -1;
 }
 
+void oc_heap_share(unsigned int processes)
+{
+	oc_heap_thp_allow(oc_memory_limit() / 8 / processes);
+}
+
 void oc_heap_become_copy(void)
 {
 	oc_file_close(&heap.arena.file, heap.arena.fd);
@@ -193,14 +216,31 @@ static struct oc_mi_heap *thread_heap(void)
 /* mimalloc 3 may answer from elsewhere when its arena has no room. */
 static void *adopt(void *p, size_t bytes)
 {
+	size_t usable;
+
 	if (!p)
 		return NULL;
 	if (!oc_heap_contains(p, bytes)) {
 		oc_mi.free(p);
 		return NULL;
 	}
-	oc_heap_span_add(p, oc_mi.usable_size(p));
-	oc_heap_thp_prepare(p, bytes);
+	usable = oc_mi.usable_size(p);
+	oc_heap_span_add(p, usable);
+	oc_heap_idle_take(p, usable);
+	/* mimalloc fills one segment after the other. */
+	oc_heap_thp_prepare(p, bytes, OC_MI_SEGMENT);
+	oc_heap_dump_add(p, usable);
+	return p;
+}
+
+/* An extent, or NULL, of which @bytes will be used soon. */
+static void *adopt_extent(void *p, size_t usable, size_t bytes)
+{
+	if (!p)
+		return NULL;
+	oc_heap_span_add(p, usable);
+	oc_heap_thp_prepare(p, bytes, OC_HEAP_EXTENT);
+	oc_heap_dump_add(p, usable);
 	return p;
 }
 
@@ -209,11 +249,7 @@ static void *alloc_extent(size_t align, size_t bytes, size_t reserve)
 	size_t usable;
 	void *p = oc_heap_extent_alloc(reserve, align, &usable);
 
-	if (!p)
-		return NULL;
-	oc_heap_span_add(p, usable);
-	oc_heap_thp_prepare(p, bytes);
-	return p;
+	return adopt_extent(p, usable, bytes);
 }
 
 /* Room for @reserve bytes, of which @bytes will be used soon. */
@@ -319,23 +355,32 @@ static void release_copy(char *p, size_t usable)
 	char *last = (char *)((uintptr_t)(p + usable) & ~(OC_HEAP_PAGE - 1));
 
 	if (usable >= RELEASE_MIN)
-		madvise(first, (size_t)(last - first), MADV_DONTNEED);
+		oc_hooked_madvise(first, (size_t)(last - first), MADV_DONTNEED);
 }
 
-void oc_heap_free(void *p)
+/* @empty: an extent, of which all pages were given back. */
+static void free_block(void *p, bool empty)
 {
 	size_t usable = oc_heap_span_remove(p);
 	int saved = errno;
 
 	if (__builtin_expect(!usable, 0))
 		die_of_free(p);
-	if (__builtin_expect(heap.copy, 0))
+	oc_heap_onfork_forget(p, usable);
+	if (__builtin_expect(heap.copy, 0)) {
 		release_copy(p, usable);
-	else if (is_extent(p))
-		oc_heap_extent_free(p, usable);
-	else
+	} else if (is_extent(p)) {
+		oc_heap_extent_free(p, usable, empty);
+	} else {
+		oc_heap_idle_leave(p, usable);
 		oc_mi.free(p);
+	}
 	errno = saved;
+}
+
+void oc_heap_free(void *p)
+{
+	free_block(p, false);
 }
 
 int oc_heap_discard_advice(void)
@@ -357,11 +402,30 @@ static bool resize_extent(void *p, size_t usable, size_t bytes)
 	 * must come from another thread, which can not rely on its content. */
 	if (!oc_heap_span_remove(p))
 		die_of_free(p);
+	if (bytes < usable)
+		oc_heap_onfork_forget((char *)p + bytes, usable - bytes);
 	now = oc_heap_extent_resize(p, usable, bytes);
 	oc_heap_span_add(p, now ? now : usable);
-	if (now > usable)
-		oc_heap_thp_prepare((char *)p + usable, bytes - usable);
+	if (now > usable) {
+		oc_heap_thp_prepare((char *)p + usable, bytes - usable, OC_HEAP_EXTENT);
+		oc_heap_dump_add((char *)p + usable, now - usable);
+	}
 	return now != 0;
+}
+
+/* A new place for a block that has to grow, and may again: room for twice as much, or
+ * where more can be had without moving. */
+static void *alloc_growing(size_t bytes)
+{
+	size_t usable;
+	void *p;
+
+	if (bytes > EXTENT_MIN / 2) {
+		p = oc_heap_extent_alloc_growing(bytes, &usable);
+		return adopt_extent(p, usable, bytes);
+	}
+	p = alloc_block(bytes, 2 * bytes);
+	return p ? p : alloc_block(bytes, bytes);
 }
 
 void *oc_heap_realloc(void *p, size_t bytes)
@@ -373,7 +437,8 @@ void *oc_heap_realloc(void *p, size_t bytes)
 
 	if (!usable)
 		die_of_free(p);
-	if (bytes <= usable && (bytes >= usable / 3 || heap.copy))
+	/* An extent gives the rest back where it stands, others have to move for that. */
+	if (bytes <= usable && (bytes >= (is_extent(p) ? usable / 4 * 3 : usable / 3) || heap.copy))
 		return p;
 	if (heap.copy)
 		return NULL;
@@ -383,12 +448,15 @@ void *oc_heap_realloc(void *p, size_t bytes)
 	if (done)
 		return p;
 
-	q = bytes > usable && bytes < SIZE_MAX / 2 ? alloc_block(bytes, 2 * bytes) : NULL;
-	if (!q)
-		q = alloc_block(bytes, bytes);
+	q = bytes > usable ? alloc_growing(bytes) : alloc_block(bytes, bytes);
 	if (!q)
 		return NULL;
-	memcpy(q, p, bytes < usable ? bytes : usable);
-	oc_heap_free(p);
+	if (is_extent(p) && bytes > usable) {
+		free_block(p, oc_heap_move(&heap.arena, q, p, usable));
+	} else {
+		memcpy(q, p, bytes < usable ? bytes : usable);
+		oc_heap_free(p);
+	}
+	errno = saved;
 	return q;
 }

@@ -4,8 +4,8 @@
 
 /*
  * The shared heap: one memfd arena a process, mapped MAP_SHARED at a fixed
- * range for the life of the process, managed by mimalloc. Peers map the whole
- * arena once, so an offset into it names memory for good.
+ * range for the life of the process, managed by mimalloc. Peers map it, or
+ * windows of it, so an offset into it names memory for good.
  */
 
 #include <stdbool.h>
@@ -44,6 +44,9 @@ const char *oc_heap_reason(void);
  * whose copy of the heap is its own and nobody's peer; and when the program has
  * closed it. Then the heap goes on, but no new peer can map it. */
 int oc_heap_fd(void);
+
+/* So many processes with a heap, this one among them, share the machine's memory. */
+void oc_heap_share(unsigned int processes);
 
 /* Registers the fork handlers. They must be the program's first: call it from
  * a constructor. Idempotent; oc_heap_init() calls it too. */

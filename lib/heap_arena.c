@@ -7,16 +7,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "heap_mimalloc.h"
+#include "heap_thp.h"
 #include "memfd.h"
+#include "space.h"
 
-#define ZERO_STEP     (64 << 10)	  /* cleared from the first page found */
-#define ARENA_MIN     ((size_t)256 << 20) /* less is not worth the trouble */
-#define ADDRESS_SPACE ((size_t)32 << 40)  /* every rank maps the arena of every other */
-#define GIB	      ((size_t)1 << 30)
+#define ZERO_STEP (64 << 10)	      /* cleared from the first page found */
+#define ARENA_MIN ((size_t)256 << 20) /* less is not worth the trouble */
+#define GIB	  ((size_t)1 << 30)
 
 /* With vm.overcommit_memory=2 the kernel answers an exhausted commit limit by
  * SIGBUS at the first touch of shared memory, where malloc() would have
@@ -47,22 +47,12 @@ static size_t limit_of(int resource)
  * shared or private alike, and kills either way when they are too many. */
 static int arena_size(size_t *size, const char **why)
 {
-	size_t cpus = (size_t)get_nprocs_conf();
-	size_t space = limit_of(RLIMIT_AS);
 	size_t file = limit_of(RLIMIT_FSIZE);
-	struct sysinfo info;
+	struct oc_space space;
 	size_t want;
 
-	if (sysinfo(&info)) {
-		*why = "sysinfo() fails";
-		return -ENOMEM;
-	}
-	/* Twice the memory: the arena has two parts, heap.c. */
-	want = 2 * ((size_t)info.totalram * info.mem_unit + OC_MI_SEGMENT - 1);
-	if (want > ADDRESS_SPACE / cpus)
-		want = ADDRESS_SPACE / cpus;
-	if (space != SIZE_MAX && want > space / 4)
-		want = space / 4;
+	oc_space_measure(&space);
+	want = oc_space_arena(&space);
 	if (want < ARENA_MIN) {
 		*why = "address space or memory is below what an arena needs (RLIMIT_AS, ulimit "
 		       "-v)";
@@ -110,7 +100,9 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 	if (err)
 		return err;
 	*why = "the arena's memfd can not be made";
-	fd = oc_memfd_create("onecopy-heap", size);
+	fd = oc_heap_thp_file("onecopy-heap", size);
+	if (fd < 0)
+		fd = oc_memfd_create("onecopy-heap", size);
 	if (fd < 0)
 		return fd == -ENOSYS || fd == -EFBIG ? fd : -ENOMEM;
 

@@ -6,7 +6,7 @@
 
 #include "file.h"
 
-/* The memory under the shared heap: a sparse, sealed memfd and its mapping. */
+/* The memory under the shared heap: a sparse file in memory and its mapping. */
 struct oc_heap_arena {
 	char *base;  /* aligned to 32 MiB, to 1 GiB when that large */
 	size_t size; /* a multiple of 64 MiB */
@@ -14,7 +14,7 @@ struct oc_heap_arena {
 	struct oc_file file; /* what fd is open on, as long as the program lets it */
 };
 
-/* Twice as large as the host's memory, or as its limits allow. Maps it MAP_SHARED,
+/* Twice as large as the host's memory, or as addresses and limits allow. Maps it MAP_SHARED,
  * not inherited by fork. 0, or -errno as of oc_heap_init() with a static string
  * in @why. */
 int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why);

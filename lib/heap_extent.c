@@ -9,7 +9,8 @@
  * A granule is dirty from its first allocation until it is punched out of the
  * file. Free dirty granules are kept to a limit, since the next block then
  * takes no page faults; past it they go back to the system, as glibc returns
- * every block of 32 MiB and more.
+ * every block of 32 MiB and more. Those who cache registrations of memory hear of
+ * such a block in either case, as they would of that munmap().
  */
 #include "heap_extent.h"
 
@@ -20,9 +21,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "heap_dump.h"
+#include "heap_place.h"
 #include "heap_thp.h"
+#include "hooked.h"
 
-#define USED 1u
+#define USED	 1u
+#define GROWTH	 4		    /* times its length is for a block that grows */
+#define TOLD_MIN ((size_t)32 << 20) /* glibc's largest threshold for munmap() in free() */
 
 static struct {
 	pthread_mutex_t lock; /* row, idle */
@@ -46,6 +52,7 @@ int oc_heap_extent_create(char *base, size_t size, size_t keep)
 		return -ENOMEM;
 	/* A forked child has no use for it: heap_fork.c. */
 	madvise(table, bytes, MADV_DONTFORK);
+	madvise(table, bytes, MADV_NOHUGEPAGE);
 	extent.base = base;
 	extent.count = count;
 	extent.keep = keep / OC_HEAP_EXTENT;
@@ -112,6 +119,16 @@ static size_t align_granule(size_t i, size_t align)
 	return granule_of((char *)((at + align - 1) & ~(align - 1)));
 }
 
+/* Makes a block of the free extent [i, i + length) from @start on. */
+static void *take(size_t i, size_t length, size_t start, size_t need)
+{
+	set_row(i, start - i, 0);
+	set_row(start, need, USED);
+	set_row(start + need, i + length - start - need, 0);
+	extent.idle -= count_dirty(start, need);
+	return extent.base + start * OC_HEAP_EXTENT;
+}
+
 void *oc_heap_extent_alloc(size_t bytes, size_t align, size_t *usable)
 {
 	size_t need = granules(bytes);
@@ -131,16 +148,41 @@ void *oc_heap_extent_alloc(size_t bytes, size_t align, size_t *usable)
 			start = align_granule(i, align);
 		if (start + need > i + length)
 			continue;
-		set_row(i, start - i, 0);
-		set_row(start, need, USED);
-		set_row(start + need, i + length - start - need, 0);
-		extent.idle -= count_dirty(start, need);
-		p = extent.base + start * OC_HEAP_EXTENT;
+		p = take(i, length, start, need);
 		break;
 	}
 	pthread_mutex_unlock(&extent.lock);
 	if (p)
 		*usable = need * OC_HEAP_EXTENT;
+	return p;
+}
+
+void *oc_heap_extent_alloc_growing(size_t bytes, size_t *usable)
+{
+	size_t need = granules(bytes);
+	size_t want = need * GROWTH;
+	size_t last = 0, last_length = 0;
+	void *p = NULL;
+
+	if (!need || need > extent.count / GROWTH)
+		return oc_heap_extent_alloc(bytes, 1, usable);
+	pthread_mutex_lock(&extent.lock);
+	for (size_t i = 0, length; i < extent.count; i += length) {
+		length = length_at(i);
+		if (extent.row[i] & USED)
+			continue;
+		length = join_free(i);
+		if (length >= want) {
+			last = i;
+			last_length = length;
+		}
+	}
+	if (last_length)
+		p = take(last, last_length, last + last_length - want, need);
+	pthread_mutex_unlock(&extent.lock);
+	if (!p)
+		return oc_heap_extent_alloc(bytes, 1, usable);
+	*usable = need * OC_HEAP_EXTENT;
 	return p;
 }
 
@@ -154,36 +196,45 @@ void oc_heap_extent_zero(void *p, size_t bytes)
 			memset(extent.base + i * OC_HEAP_EXTENT, 0, OC_HEAP_EXTENT);
 }
 
-/* Punches the pages out of the file. Through the mapping: the descriptor may not
- * be ours any more. What the program has locked is not locked once freed. */
-static bool give_back(char *at, size_t bytes)
-{
-	if (!madvise(at, bytes, MADV_REMOVE))
-		return true;
-	return errno == EINVAL && !munlock(at, bytes) && !madvise(at, bytes, MADV_REMOVE);
-}
-
-/* Granules [i, i + length) are this thread's until set free here. */
-static void release(size_t i, size_t length)
+/* Granules [i, i + length) are this thread's. What was handed out may have been
+ * written. */
+static bool empty(size_t i, size_t length)
 {
 	char *at = extent.base + i * OC_HEAP_EXTENT;
 	size_t bytes = length * OC_HEAP_EXTENT;
-	bool full;
+	bool done = oc_hooked_remove(at, bytes);
 
-	/* What was handed out may have been written. */
-	memset(extent.dirty + i, 1, length);
-	pthread_mutex_lock(&extent.lock);
-	full = extent.idle + length > extent.keep;
-	pthread_mutex_unlock(&extent.lock);
-	if (full && give_back(at, bytes)) {
-		memset(extent.dirty + i, 0, length);
+	memset(extent.dirty + i, !done, length);
+	if (done) {
 		oc_heap_thp_forget(at, bytes);
+		oc_heap_place_forget(at, bytes);
+		oc_heap_dump_drop(at, bytes);
 	}
+	return done;
+}
 
+static void set_free(size_t i, size_t length)
+{
 	pthread_mutex_lock(&extent.lock);
 	extent.idle += count_dirty(i, length);
 	set_row(i, length, 0);
 	pthread_mutex_unlock(&extent.lock);
+}
+
+static void release(size_t i, size_t length)
+{
+	size_t bytes = length * OC_HEAP_EXTENT;
+	bool full;
+
+	pthread_mutex_lock(&extent.lock);
+	full = extent.idle + length > extent.keep;
+	pthread_mutex_unlock(&extent.lock);
+	if (!full || !empty(i, length)) {
+		memset(extent.dirty + i, 1, length);
+		if (bytes >= TOLD_MIN)
+			oc_hooked_tell(extent.base + i * OC_HEAP_EXTENT, bytes);
+	}
+	set_free(i, length);
 }
 
 size_t oc_heap_extent_resize(void *p, size_t usable, size_t bytes)
@@ -217,7 +268,15 @@ size_t oc_heap_extent_resize(void *p, size_t usable, size_t bytes)
 	return have + more >= need ? need * OC_HEAP_EXTENT : 0;
 }
 
-void oc_heap_extent_free(void *p, size_t usable)
+void oc_heap_extent_free(void *p, size_t usable, bool is_empty)
 {
-	release(granule_of(p), granules(usable));
+	if (is_empty)
+		set_free(granule_of(p), granules(usable));
+	else
+		release(granule_of(p), granules(usable));
+}
+
+bool oc_heap_extent_empty(void *p, size_t bytes)
+{
+	return empty(granule_of(p), granules(bytes));
 }

@@ -27,6 +27,7 @@
  *   drops it, while the parent waits as above; or copies nothing, when that
  *   would be much.
  * - A child that forks settles its own copy first.
+ * - What the program wants children not to have (heap_onfork.h) is taken from the copy.
  * - The child only reads, writes and frees its copy. mimalloc's state may have
  *   been caught in the midst of another thread's work, so nothing is allocated
  *   from it: new blocks come from the C library.
@@ -63,12 +64,10 @@
 #include "env.h"
 #include "heap.h"
 #include "heap_helper.h"
+#include "heap_onfork.h"
 #include "heap_span.h"
 #include "heap_view.h"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
-#endif
+#include "quiet.h"
 
 #define GAP	   ((size_t)64 << 10) /* less between two pieces does not part them */
 #define PIECES_MAX 2048		      /* mappings of a child: far from vm.max_map_count */
@@ -93,17 +92,31 @@ static struct {
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_copy;
-
-/* Touches without changing: another thread may be writing. */
-static void touch(const struct oc_heap_piece *piece)
-{
-	for (size_t i = 0; i < piece->bytes; i += OC_HEAP_PAGE)
-		__atomic_fetch_or(piece->at + i, 0, __ATOMIC_RELAXED);
-}
+static bool has_copy; /* which has data */
 
 static bool can_populate(void)
 {
-	return !madvise(state.copy.base, 0, MADV_POPULATE_WRITE);
+	return !oc_quiet_madvise(state.copy.base, 0, MADV_POPULATE_WRITE);
+}
+
+/* Nothing hides the rest: neither what the program has made read-only since, which must
+ * not be touched, nor what the child is not to have. */
+static void own(char *at, size_t bytes)
+{
+	size_t half = bytes / 2 & ~(OC_HEAP_PAGE - 1);
+
+	if (!oc_quiet_madvise(at, bytes, MADV_POPULATE_WRITE) || !half)
+		return;
+	own(at, half);
+	own(at + half, bytes - half);
+}
+
+/* Without changing: another thread may be writing. */
+static void touch(const struct oc_heap_piece *piece)
+{
+	for (size_t i = 0; i < piece->bytes; i += OC_HEAP_PAGE)
+		if (!oc_heap_onfork_lacks(piece->at + i))
+			__atomic_fetch_or(piece->at + i, 0, __ATOMIC_RELAXED);
 }
 
 static void settle(void)
@@ -111,13 +124,12 @@ static void settle(void)
 	struct oc_heap_copy *copy = &state.copy;
 	bool populate = can_populate();
 
-	/* What the program has made read-only since must not be touched. */
 	for (size_t i = 0; i < copy->count; i++)
 		if (populate)
-			madvise(copy->pieces[i].at, copy->pieces[i].bytes, MADV_POPULATE_WRITE);
+			own(copy->pieces[i].at, copy->pieces[i].bytes);
 		else
 			touch(&copy->pieces[i]);
-	madvise(copy->base, copy->size, MADV_DOFORK);
+	oc_quiet_madvise(copy->base, copy->size, MADV_DOFORK);
 	atomic_store(&copy->settled, true);
 }
 
@@ -308,9 +320,9 @@ static int map_pieces(void)
 	for (size_t i = 0; i < copy->count; i++) {
 		const struct oc_heap_piece *piece = &copy->pieces[i];
 
-		if (mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, state.fd,
-			 (off_t)(piece->at - copy->base)) == MAP_FAILED)
+		if (oc_quiet_mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, state.fd,
+				  (off_t)(piece->at - copy->base)) == MAP_FAILED)
 			return -errno;
 		state.bytes += piece->bytes;
 	}
@@ -325,13 +337,14 @@ static int fill_copy(void)
 	if (state.fd < 0 && state.view_err)
 		return state.view_err;
 	err = find_pieces();
-	if (err || state.fd >= 0)
-		return err ? err : map_pieces();
-	err = oc_heap_view_copy(&state.copy);
-	/* All of it is the child's own. */
-	state.copy.count = 0;
-	state.bytes = 0;
-	return err;
+	if (!err)
+		err = state.fd >= 0 ? map_pieces() : oc_heap_view_copy(&state.copy);
+	if (state.fd < 0) {
+		/* All of it is the child's own. */
+		state.copy.count = 0;
+		state.bytes = 0;
+	}
+	return err ? err : oc_heap_onfork_apply();
 }
 
 static void settle_later(void)
@@ -340,7 +353,7 @@ static void settle_later(void)
 	pid_t self = getpid();
 
 	/* Touching is safe now, not when the program is running. */
-	if (!can_populate() || madvise(copy->base, copy->size, MADV_DONTFORK) ||
+	if (!can_populate() || oc_quiet_madvise(copy->base, copy->size, MADV_DONTFORK) ||
 	    write(copy->turn, &self, sizeof(self)) != sizeof(self) || oc_heap_helper_start(copy))
 		settle();
 }
@@ -356,12 +369,14 @@ static void make_copy(void)
 	copy->turn = state.turn[1];
 	copy->parent = getppid();
 	copy->count = 0;
-	/* The hole fork left must belong to the arena: were it reused, blocks
-	 * of the C library would be taken for ours. */
-	if (mmap(copy->base, copy->size, PROT_NONE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-		 0) != copy->base) {
-		oc_note("fork: the arena's place is taken");
+	/* The hole fork left must belong to the arena: were it reused, blocks of the C
+	 * library would be taken for ours. And whatever fork did leave there is the
+	 * parent's: the program may have told the kernel to (MADV_DOFORK) past us. */
+	if (oc_quiet_mmap(copy->base, copy->size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			  0) != copy->base) {
+		oc_note("no shared heap in a forked child: %s", strerror(errno));
+		oc_quiet_munmap(copy->base, copy->size);
 		return;
 	}
 	if (copy->turn < 0)
@@ -374,6 +389,7 @@ static void make_copy(void)
 		copy->count = 0;
 		return;
 	}
+	has_copy = true;
 	if (state.bytes <= AT_ONCE)
 		settle();
 	else
@@ -396,6 +412,9 @@ static void child(void)
 		/* Last: the parent goes on, unless a helper has them too. */
 		shut(state.turn[0]);
 		shut(state.turn[1]);
+	} else if (has_copy && oc_heap_onfork_apply()) {
+		/* Better no data than what the child is not to have. */
+		mprotect((char *)oc_heap_range.base, oc_heap_range.size, PROT_NONE);
 	}
 	leave();
 	errno = saved;

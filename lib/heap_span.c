@@ -29,6 +29,8 @@ int oc_heap_span_create(char *base, size_t size)
 
 	if (table == MAP_FAILED)
 		return -ENOMEM;
+	/* Sparse, too, where everything gets huge pages. */
+	madvise(table, bytes, MADV_NOHUGEPAGE);
 	span.base = base;
 	span.pages = pages;
 	span.chunks = chunks;

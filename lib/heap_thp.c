@@ -1,194 +1,399 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Private memory gets huge pages by default on most distributions, shared
- * memory (shmem_enabled) on none. Without them first touch costs 1.5 to 10
- * times, and random access 1.3 times, what it costs the same program under
- * glibc. Where shmem_enabled lets a process ask, we ask, and the kernel does it
- * at the first touch. Elsewhere MADV_COLLAPSE (Linux 6.1) makes a huge page of
- * a 2 MiB range in which one page was touched, for about the price of a
- * hundred small faults instead of 512.
+ * A program's private memory gets huge pages as the system's setting for it says.
+ * Blocks of the arena are shared memory, which has a setting of its own that is
+ * "never" almost everywhere; without huge pages first touch costs 1.5 to 10 times,
+ * and random access 1.3 times, what it costs the same program under glibc. So the
+ * arena is a file in a tmpfs of our own (tmpfs.h), whose setting is ours to choose.
+ * Pages appear at first touch, small or huge, on the NUMA node of the thread that
+ * touches: nothing is touched, filled or moved ahead of it.
  *
- * So each range is made huge when the first block reaches into it. What a
- * program never touches is the price: under 2 MiB at a block's edge, but all of
- * an array used in part. Hence nothing is done for small programs, nor for
- * blocks so large that an untouched one would show, and no more than a limit is
- * backed this way in all. After refusals, or when the kernel has to search for
- * huge pages longer than 512 faults would take, we stop for good.
+ * What plain malloc would have had (enabled):
+ *
+ * - "never": so do we.
+ * - "always": the file's setting is "always", and all else the kernel's business.
+ * - "madvise": the program's own madvise() on its blocks works as on any memory. Had
+ *   we no more than that, each first touch would still be slower than without us: a
+ *   small page of a file costs the kernel about 1.5 times a private one. So we ask
+ *   for huge pages where the program will touch most of what it allocates. That is
+ *   not known, and a huge page does not tell afterwards how much of it is in use.
+ *   Hence a stripe of a new block is advised, but for its first 2 MiB: when these
+ *   have filled up with small pages, the stripe is taken to be used densely. What is
+ *   advised and not proven so is bounded by an allowance, which is what the program
+ *   can grow by at worst; it rises with what is proven. So a block touched here and
+ *   there costs a huge page for a touch and no more than the allowance, and a program
+ *   that fills its blocks soon has huge pages under all of them.
+ *
+ * A proven sample, and ranges seen filled with small pages for want of allowance, are
+ * collapsed (MADV_COLLAPSE, Linux 6.1), which takes no more memory and stays on the
+ * node most of them are on. The thread that next allocates a large block does it, in
+ * measure: about what that block's own page faults take; and, for programs that do not
+ * allocate again, one in a collective, ever more seldom (lib/run.c).
+ *
+ * Where no user namespace can be had (containers, as a rule) and shmem_enabled is
+ * "never", collapsing is all there is. With "always" a range that was touched at all
+ * is collapsed, since private memory would have been huge at that touch.
+ *
+ * Advice splits mappings, of which a process may have 65530; the borders are counted.
+ * It is given under our lock, past the hooks that hear of pages going away (hooked.h).
  */
 #include "heap_thp.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "clock.h"
+#include "quiet.h"
+#include "thp.h"
+#include "tmpfs.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
 
-#define HUGE	   ((size_t)2 << 20)
-#define HUGE_PAGES (HUGE / 4096)
-#define WARM_UP	   ((size_t)8 << 20) /* smaller programs are left alone */
-#define BLOCK_MAX  ((size_t)1 << 30) /* a tenth of a second, should nobody touch it */
-#define FEW_PAGES  64		     /* a range with more is not worth collapsing */
-#define SLOW_NS	   10000000	     /* 512 faults, where a hypervisor has to find each page too */
-#define STRIKES	   4
+#define HUGE	    ((size_t)2 << 20)
+#define HUGE_PAGES  (HUGE / 4096)
+#define DENSE	    (HUGE_PAGES - HUGE_PAGES / 16)
+#define FIRST_ALLOW ((size_t)64 << 20) /* until it is known how many share the memory */
+#define STRIPE	    ((size_t)16)       /* ranges */
+#define LONG_STRIPE ((size_t)64)       /* once as many are proven */
+#define WATCHES	    64
+#define BORDERS	    4096
+#define SLOW_NS	    10000000 /* 512 faults, where a hypervisor has to find each page too */
+#define STRIKES	    4
+
+/* States of a range. */
+#define SEEN	1u
+#define ADVISED 2u
+
+/* Ranges of which it is not known yet how they are used. */
+struct watch {
+	uint32_t first;
+	uint32_t count;
+	uint64_t todo; /* small ones, to be collapsed; of an advised stripe the sample alone */
+	bool advised;
+};
 
 static struct {
+	pthread_mutex_t lock; /* all that follows it */
 	char *base;
-	size_t table_bytes;
-	uint64_t *seen; /* bit a range */
-	size_t budget;	/* ranges left */
-	size_t warm_up; /* ranges left */
+	size_t ranges;
+	uint8_t *state;
+	size_t allow;  /* ranges */
+	size_t open;   /* ranges advised and not proven */
+	size_t proven; /* ranges */
+	size_t borders;
 	unsigned int strikes;
-	bool on;
-	bool is_default;
-} thp;
+	unsigned int count; /* of watches */
+	struct watch watches[WATCHES];
+	bool on;       /* there is something to do */
+	bool advises;  /* huge pages come where they are asked for */
+	bool any;      /* a range touched anywhere may be collapsed */
+	bool own_file; /* in our tmpfs */
+} thp = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The word in brackets, as in "always [madvise] never". */
-static bool setting_is(const char *path, const char *const *words)
+int oc_heap_thp_file(const char *name, uint64_t bytes)
 {
-	char text[128];
-	char *open_at, *close_at;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
+	enum oc_thp_shared shared = oc_thp_shared();
+	enum oc_thp private = oc_thp_private();
+	int fd;
 
-	if (fd < 0)
-		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (len <= 0)
-		return false;
-	text[len] = '\0';
-	open_at = strchr(text, '[');
-	close_at = open_at ? strchr(open_at, ']') : NULL;
-	if (!close_at)
-		return false;
-	*close_at = '\0';
-	for (; *words; words++)
-		if (!strcmp(open_at + 1, *words))
-			return true;
-	return false;
+	thp.own_file = false;
+	if (private == OC_THP_NEVER || shared == OC_THP_SHARED_DENIED ||
+	    (private == OC_THP_ALWAYS && shared == OC_THP_SHARED_ALWAYS) ||
+	    (private == OC_THP_ADVISE && shared == OC_THP_SHARED_ADVISE))
+		return -EOPNOTSUPP;
+	fd = oc_tmpfs_file(name, private == OC_THP_ALWAYS ? "always" : "advise", bytes);
+	thp.own_file = fd >= 0;
+	return fd;
 }
 
-void oc_heap_thp_create(char *base, size_t size, size_t limit)
+/* What is left to do about an arena whose faults do, or do not, heed advice. */
+static bool choose_way(char *base, size_t size)
 {
-	static const char *const always[] = {"always", NULL};
-	static const char *const never[] = {"never", NULL};
-	static const char *const on_request[] = {"always", "within_size", "advise", "force", NULL};
+	enum oc_thp_shared shared = oc_thp_shared();
+	enum oc_thp private = oc_thp_private();
+
+	thp.advises = private == OC_THP_ADVISE;
+	thp.any = private == OC_THP_ALWAYS;
+	if (shared == OC_THP_SHARED_DENIED)
+		return false;
+	if (thp.own_file)
+		return thp.advises;
+	/* What the C library's blocks would not have, unless asked for. */
+	if (shared == OC_THP_SHARED_ALWAYS && private != OC_THP_ALWAYS)
+		oc_quiet_madvise(base, size, MADV_NOHUGEPAGE);
+	if (shared == OC_THP_SHARED_ADVISE && private == OC_THP_ALWAYS)
+		oc_quiet_madvise(base, size, MADV_HUGEPAGE);
+	if (shared == OC_THP_SHARED_NEVER)
+		thp.advises = false;
+	return private == OC_THP_ADVISE ||
+	       (private == OC_THP_ALWAYS && shared == OC_THP_SHARED_NEVER);
+}
+
+void oc_heap_thp_create(char *base, size_t size)
+{
 	size_t ranges = size / HUGE;
-	size_t bytes = (ranges + 63) / 64 * sizeof(*thp.seen);
 	void *table;
 
 	thp.on = false;
-	thp.is_default = setting_is("/sys/kernel/mm/transparent_hugepage/enabled", always);
-	if (setting_is("/sys/kernel/mm/transparent_hugepage/shmem_enabled", on_request)) {
-		madvise(base, size, MADV_HUGEPAGE);
+	if (!choose_way(base, size))
 		return;
-	}
-	/* MADV_COLLAPSE would work against the administrator's word. */
-	if (setting_is("/sys/kernel/mm/transparent_hugepage/enabled", never))
-		return;
-	table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	table = mmap(NULL, ranges, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
 		return;
 	/* A forked child has no use for it: heap_fork.c. */
-	madvise(table, bytes, MADV_DONTFORK);
+	madvise(table, ranges, MADV_DONTFORK);
+	madvise(table, ranges, MADV_NOHUGEPAGE);
 	thp.base = base;
-	thp.table_bytes = bytes;
-	thp.seen = table;
-	thp.budget = limit / HUGE;
-	thp.warm_up = WARM_UP / HUGE;
-	thp.strikes = 0;
+	thp.ranges = ranges;
+	thp.state = table;
+	thp.allow = FIRST_ALLOW / HUGE;
+	thp.open = thp.proven = thp.borders = 0;
+	thp.strikes = thp.count = 0;
 	thp.on = true;
 }
 
 void oc_heap_thp_destroy(void)
 {
+	if (thp.state)
+		munmap(thp.state, thp.ranges);
+	thp.state = NULL;
 	thp.on = false;
-	if (thp.seen)
-		munmap(thp.seen, thp.table_bytes);
-	thp.seen = NULL;
-}
-
-static bool take(size_t *left)
-{
-	size_t n = __atomic_load_n(left, __ATOMIC_RELAXED);
-
-	while (n)
-		if (__atomic_compare_exchange_n(left, &n, n - 1, true, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
-			return true;
-	return false;
-}
-
-static size_t count_resident(char *range)
-{
-	unsigned char pages[HUGE_PAGES];
-	size_t n = 0;
-
-	if (mincore(range, HUGE, pages))
-		return HUGE_PAGES;
-	for (size_t i = 0; i < HUGE_PAGES; i++)
-		n += pages[i] & 1;
-	return n;
-}
-
-/* @mine is a byte of the new block inside the range. */
-static void collapse(char *range, char *mine)
-{
-	uint64_t start;
-
-	if (take(&thp.warm_up) || count_resident(range) > FEW_PAGES || !take(&thp.budget))
-		return;
-	start = oc_clock_ns();
-	/* A range with no page at all can not be collapsed. */
-	__atomic_fetch_or(mine, 0, __ATOMIC_RELAXED);
-	if (!madvise(range, HUGE, MADV_COLLAPSE) && oc_clock_ns() - start < SLOW_NS)
-		return;
-	if (__atomic_add_fetch(&thp.strikes, 1, __ATOMIC_RELAXED) >= STRIKES)
-		__atomic_store_n(&thp.on, false, __ATOMIC_RELAXED);
 }
 
 bool oc_heap_thp_is_default(void)
 {
-	return thp.is_default;
+	return thp.any;
 }
 
-void oc_heap_thp_prepare(char *p, size_t bytes)
+bool oc_heap_thp_asks(void)
 {
-	size_t first, last;
+	return thp.on && thp.advises;
+}
 
-	if (!__atomic_load_n(&thp.on, __ATOMIC_RELAXED) || !bytes || bytes > BLOCK_MAX)
+void oc_heap_thp_allow(size_t bytes)
+{
+	pthread_mutex_lock(&thp.lock);
+	thp.allow = bytes / HUGE;
+	pthread_mutex_unlock(&thp.lock);
+}
+
+static bool is_on(void)
+{
+	return __atomic_load_n(&thp.on, __ATOMIC_RELAXED);
+}
+
+static char *range_at(size_t i)
+{
+	return thp.base + i * HUGE;
+}
+
+static bool is_advised(size_t i)
+{
+	return i < thp.ranges && thp.state[i] & ADVISED;
+}
+
+static size_t count_borders(size_t first, size_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i <= end; i++)
+		n += is_advised(i) != is_advised(i - 1);
+	return n;
+}
+
+/* All of [first, end) or nothing. */
+static bool advise(size_t first, size_t end, bool huge)
+{
+	if ((huge && thp.borders + 2 > BORDERS) ||
+	    oc_quiet_madvise(range_at(first), (end - first) * HUGE,
+			     huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE))
+		return false;
+	thp.borders -= count_borders(first, end);
+	for (size_t i = first; i < end; i++)
+		thp.state[i] = (uint8_t)((thp.state[i] & ~ADVISED) | (huge ? ADVISED : 0));
+	thp.borders += count_borders(first, end);
+	return true;
+}
+
+static size_t count_resident(size_t i)
+{
+	unsigned char pages[HUGE_PAGES];
+	size_t n = 0;
+
+	/* Memory is mostly filled from one end to the other. */
+	if (!thp.any && (mincore(range_at(i + 1) - 4096, 1, pages) || !(pages[0] & 1)))
+		return 0;
+	if (mincore(range_at(i), HUGE, pages))
+		return 0;
+	for (size_t k = 0; k < HUGE_PAGES; k++)
+		n += pages[k] & 1;
+	return n;
+}
+
+static void collapse(size_t i)
+{
+	uint64_t start = oc_clock_ns();
+
+	if (thp.strikes >= STRIKES || (!oc_quiet_madvise(range_at(i), HUGE, MADV_COLLAPSE) &&
+				       oc_clock_ns() - start < SLOW_NS))
+		return;
+	/* Refused, or long searched for: memory is short of huge pages. */
+	if (++thp.strikes == STRIKES && !thp.advises)
+		__atomic_store_n(&thp.on, false, __ATOMIC_RELAXED);
+}
+
+static void prove(struct watch *watch)
+{
+	thp.proven += watch->count;
+	if (!watch->advised)
+		return;
+	thp.open -= watch->count - 1;
+	/* The sample joins its stripe, and two mappings become one. */
+	advise(watch->first, watch->first + 1, true);
+}
+
+static bool has_room(size_t ranges)
+{
+	return thp.advises && thp.open + ranges <= thp.allow + thp.proven / 4;
+}
+
+static void try_advise(struct watch *watch)
+{
+	size_t rest = watch->count - 1;
+
+	/* What is filled already can be collapsed, but not be faulted in. */
+	if (watch->advised || !(watch->todo & 1) || !rest || !has_room(rest) ||
+	    !advise(watch->first + 1, watch->first + watch->count, true))
+		return;
+	watch->advised = true;
+	watch->todo &= 1;
+	thp.open += rest;
+}
+
+/* True when there is nothing more to wait for. Takes from @work what it collapses. */
+static bool look_at(struct watch *watch, size_t *work)
+{
+	for (size_t k = 0; k < watch->count && *work; k++) {
+		size_t resident;
+
+		if (!(watch->todo >> k & 1))
+			continue;
+		resident = count_resident(watch->first + k);
+		if (resident < (thp.any ? 1 : DENSE))
+			continue;
+		if (k == 0)
+			prove(watch);
+		collapse(watch->first + k);
+		watch->todo &= ~((uint64_t)1 << k);
+		--*work;
+	}
+	return !watch->todo;
+}
+
+static void settle(size_t work)
+{
+	for (unsigned int w = 0; w < thp.count && work;) {
+		if (look_at(&thp.watches[w], &work))
+			thp.watches[w] = thp.watches[--thp.count];
+		else
+			w++;
+	}
+	for (unsigned int w = 0; w < thp.count; w++)
+		try_advise(&thp.watches[w]);
+}
+
+void oc_heap_thp_settle(void)
+{
+	if (!is_on() || !__atomic_load_n(&thp.count, __ATOMIC_RELAXED) ||
+	    pthread_mutex_trylock(&thp.lock))
+		return;
+	settle(STRIPE);
+	pthread_mutex_unlock(&thp.lock);
+}
+
+/* Ranges [i, end) nobody had before, in stripes. */
+static void open_stripes(size_t i, size_t end)
+{
+	size_t most = thp.proven < LONG_STRIPE ? STRIPE : LONG_STRIPE;
+
+	for (size_t count; i < end && thp.count < WATCHES; i += count) {
+		struct watch *watch = &thp.watches[thp.count];
+
+		count = end - i < most ? end - i : most;
+		*watch = (struct watch){.first = (uint32_t)i,
+					.count = (uint32_t)count,
+					.todo = ~(uint64_t)0 >> (64 - count)};
+		try_advise(watch);
+		thp.count++;
+	}
+}
+
+static bool is_seen(size_t i)
+{
+	return __atomic_load_n(&thp.state[i], __ATOMIC_RELAXED) & SEEN;
+}
+
+void oc_heap_thp_prepare(char *p, size_t bytes, size_t unit)
+{
+	size_t first, end;
+
+	if (!is_on() || !bytes)
 		return;
 	first = (size_t)(p - thp.base) / HUGE;
-	last = (size_t)(p + bytes - 1 - thp.base) / HUGE;
-	for (size_t i = first; i <= last; i++) {
-		uint64_t bit = (uint64_t)1 << i % 64;
-		char *range = thp.base + i * HUGE;
+	end = (size_t)(p + bytes - 1 - thp.base) / HUGE + 1;
+	if (is_seen(first) && is_seen(end - 1) && bytes < unit)
+		return;
+	unit /= HUGE;
+	first -= first % unit;
+	end = (end + unit - 1) / unit * unit;
+	pthread_mutex_lock(&thp.lock);
+	settle(2 + bytes / HUGE);
+	for (size_t i = first; i < end; i++) {
+		size_t start = i;
 
-		if (__atomic_load_n(&thp.seen[i / 64], __ATOMIC_RELAXED) & bit)
+		while (i < end && !is_seen(i))
+			thp.state[i++] |= SEEN;
+		if (i > start)
+			open_stripes(start, i);
+	}
+	pthread_mutex_unlock(&thp.lock);
+}
+
+/* What is left of it is not worth a look. */
+static void drop_watches(size_t first, size_t end)
+{
+	for (unsigned int w = 0; w < thp.count;) {
+		struct watch *watch = &thp.watches[w];
+
+		if (watch->first >= end || watch->first + watch->count <= first) {
+			w++;
 			continue;
-		if (__atomic_fetch_or(&thp.seen[i / 64], bit, __ATOMIC_RELAXED) & bit)
-			continue;
-		collapse(range, range > p ? range : p);
+		}
+		if (watch->advised)
+			thp.open -= watch->count - 1;
+		*watch = thp.watches[--thp.count];
 	}
 }
 
 void oc_heap_thp_forget(char *p, size_t bytes)
 {
-	if (!__atomic_load_n(&thp.on, __ATOMIC_RELAXED))
+	size_t first = (size_t)(p - thp.base) / HUGE, end = first + bytes / HUGE;
+	bool advised = false;
+
+	if (!is_on())
 		return;
-	for (size_t i = (size_t)(p - thp.base) / HUGE, n = bytes / HUGE; n; i++, n--)
-		if (__atomic_fetch_and(&thp.seen[i / 64], ~((uint64_t)1 << i % 64),
-				       __ATOMIC_RELAXED) >>
-			    i % 64 &
-		    1)
-			__atomic_fetch_add(&thp.budget, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&thp.lock);
+	drop_watches(first, end);
+	for (size_t i = first; i < end; i++)
+		advised |= is_advised(i);
+	if (advised)
+		advise(first, end, false);
+	for (size_t i = first; i < end; i++)
+		thp.state[i] &= ADVISED;
+	pthread_mutex_unlock(&thp.lock);
 }

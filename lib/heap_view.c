@@ -9,6 +9,7 @@
 #include "heap_extent.h"
 #include "heap_helper.h"
 #include "heap_span.h"
+#include "quiet.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* Linux 5.14 */
@@ -39,9 +40,9 @@ int oc_heap_view_open(void)
 
 	if (at == MAP_FAILED)
 		return -errno;
-	if (madvise(at, view.size, MADV_DOFORK)) {
+	if (oc_quiet_madvise(at, view.size, MADV_DOFORK)) {
 		err = -errno;
-		munmap(at, view.size);
+		oc_quiet_munmap(at, view.size);
 		return err;
 	}
 	view.at = at;
@@ -51,7 +52,7 @@ int oc_heap_view_open(void)
 void oc_heap_view_close(void)
 {
 	if (view.at)
-		munmap(view.at, view.size);
+		oc_quiet_munmap(view.at, view.size);
 	view.at = NULL;
 }
 
@@ -86,9 +87,9 @@ size_t oc_heap_view_seek(size_t at, size_t end, bool data)
 static void fetch(char *to, char *from, size_t bytes)
 {
 	if (bytes >= OC_HEAP_EXTENT)
-		madvise(to, bytes, MADV_HUGEPAGE);
-	madvise(to, bytes, MADV_POPULATE_WRITE);
-	madvise(from, bytes, MADV_POPULATE_READ);
+		oc_quiet_madvise(to, bytes, MADV_HUGEPAGE);
+	oc_quiet_madvise(to, bytes, MADV_POPULATE_WRITE);
+	oc_quiet_madvise(from, bytes, MADV_POPULATE_READ);
 	memcpy(to, from, bytes);
 }
 

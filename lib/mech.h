@@ -51,7 +51,7 @@ struct oc_mech {
 	/* Defined if OC_MECH_POINTS: where @offset of the region lies in this
 	 * process, and in *@len how far that is one piece. NULL: not reached.
 	 * Good while the caller holds its reference. */
-	void *(*at)(const struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+	void *(*at)(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
 		    size_t *len);
 
 	/* Defined if OC_MECH_BETWEEN: as get and put, without a buffer here. */

@@ -11,23 +11,27 @@
 #include "copy.h"
 #include "heap.h"
 
-/* @piece is as the owner sees it. False when it is not all in its arena. */
-static bool translate(const struct oc_node *node, uint32_t owner, struct iovec *piece)
-{
-	const struct oc_node_peer *peer = &node->peers[owner];
-	uint64_t off = (uintptr_t)piece->iov_base - node->ranks[owner].arena_base;
+/* Mapped at a time, where arenas are not mapped whole. */
+#define PIECE_MAX ((size_t)64 << 20)
 
-	if (owner == node->rank)
+/* @piece is as the owner sees it, and made shorter. False when it is not all in its
+ * arena, or cannot be mapped. */
+static bool translate(struct oc_node *node, const struct oc_region_ref *region, struct iovec *piece)
+{
+	uint64_t off = (uintptr_t)piece->iov_base - node->ranks[region->owner].arena_base;
+
+	if (region->owner == node->rank)
 		return true;
-	if (off >= peer->arena_size || piece->iov_len > peer->arena_size - off)
-		return false;
-	piece->iov_base = peer->arena + off;
-	return true;
+	if (piece->iov_len > PIECE_MAX)
+		piece->iov_len = PIECE_MAX;
+	piece->iov_base = oc_window_at(&region->window, node, region->owner, off, piece->iov_len);
+	return piece->iov_base;
 }
 
 static bool reaches(const struct oc_node *node, const struct oc_region_ref *region)
 {
-	return region->owner == node->rank || (region->heap && node->peers[region->owner].arena);
+	return region->owner == node->rank ||
+	       (region->heap && node->peers[region->owner].arena_size);
 }
 
 enum direction { GET, PUT };
@@ -48,7 +52,7 @@ static ssize_t heap_transfer(struct oc_node *node, const struct oc_region_ref *r
 		size_t part = len - done;
 
 		if (!oc_cursor_piece(local, &here) || !oc_cursor_piece(&remote, &there) ||
-		    !translate(node, region->owner, &there))
+		    !translate(node, region, &there))
 			return done ? (ssize_t)done : -EFAULT;
 		part = here.iov_len < part ? here.iov_len : part;
 		part = there.iov_len < part ? there.iov_len : part;
@@ -75,8 +79,8 @@ static ssize_t heap_put(struct oc_node *node, const struct oc_region_ref *region
 	return heap_transfer(node, region, offset, local, len, PUT);
 }
 
-static void *heap_at(const struct oc_node *node, const struct oc_region_ref *region,
-		     uint64_t offset, size_t *len)
+static void *heap_at(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+		     size_t *len)
 {
 	struct oc_cursor remote;
 	struct iovec piece;
@@ -84,7 +88,7 @@ static void *heap_at(const struct oc_node *node, const struct oc_region_ref *reg
 	if (!reaches(node, region))
 		return NULL;
 	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
-	if (!oc_cursor_piece(&remote, &piece) || !translate(node, region->owner, &piece))
+	if (!oc_cursor_piece(&remote, &piece) || !translate(node, region, &piece))
 		return NULL;
 	*len = piece.iov_len;
 	return piece.iov_base;
@@ -92,7 +96,7 @@ static void *heap_at(const struct oc_node *node, const struct oc_region_ref *reg
 
 static int heap_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
 {
-	if (node->peers[peer].arena)
+	if (node->peers[peer].arena_size)
 		return 0;
 	if (peer == node->rank)
 		snprintf(why, size, "%s", oc_heap_reason());

@@ -41,23 +41,45 @@ static int take_lock(const struct asking *it)
 	}
 }
 
+/* Until the session before has ended, of which nobody waits for the rest. */
+static int await_quiet(const struct asking *it)
+{
+	struct oc_stage *stage = it->stage;
+	uint32_t newest = atomic_load(&stage->posted.value);
+
+	for (;;) {
+		uint32_t ended = atomic_load_explicit(&stage->ended.value, memory_order_acquire);
+
+		if (ended == newest)
+			return 0;
+		atomic_store(&stage->cancelled, newest);
+		oc_stage_wait(it->node, &stage->ended, ended);
+		if (atomic_load(&stage->ended.value) == ended &&
+		    !oc_node_peer_alive(it->node, it->owner))
+			return -EPIPE;
+	}
+}
+
 static void post(struct asking *it, const struct oc_stage_request *request)
 {
-	it->session = atomic_load(&it->stage->posted.value) + 1;
-	it->stage->request = *request;
-	oc_stage_publish(&it->stage->posted, it->session);
+	struct oc_stage *stage = it->stage;
+
+	it->session = atomic_load(&stage->posted.value) + 1;
+	atomic_store_explicit(&stage->filled.value, 0, memory_order_relaxed);
+	atomic_store_explicit(&stage->emptied.value, 0, memory_order_relaxed);
+	stage->request = *request;
+	oc_stage_publish(&stage->posted, it->session);
 }
 
 /* Until the service's word counts at least @want chunks. */
-static int await_service(const struct asking *it, struct oc_stage_word *word, uint32_t want)
+static int await_count(const struct asking *it, struct oc_stage_word *word, uint32_t want)
 {
 	for (;;) {
 		uint32_t value = atomic_load_explicit(&word->value, memory_order_acquire);
-		uint32_t count = oc_stage_count(value, it->session);
 
-		if (count == OC_STAGE_FAILED)
+		if (value == OC_STAGE_FAILED)
 			return atomic_load(&it->stage->status);
-		if (count >= want)
+		if (value >= want)
 			return 0;
 		oc_stage_wait(it->node, word, value);
 		if (atomic_load(&word->value) == value && !oc_node_peer_alive(it->node, it->owner))
@@ -65,48 +87,65 @@ static int await_service(const struct asking *it, struct oc_stage_word *word, ui
 	}
 }
 
-static int fetch_chunk(const struct asking *it, struct oc_cursor *local, uint32_t chunk, size_t len)
+/* Until the service has ended the session: how it went. */
+static int await_end(const struct asking *it)
 {
-	int err = await_service(it, &it->stage->filled, chunk + 1);
+	struct oc_stage_word *ended = &it->stage->ended;
+
+	for (;;) {
+		uint32_t value = atomic_load_explicit(&ended->value, memory_order_acquire);
+
+		if (value == it->session)
+			return atomic_load(&it->stage->status);
+		oc_stage_wait(it->node, ended, value);
+		if (atomic_load(&ended->value) == value && !oc_node_peer_alive(it->node, it->owner))
+			return -EPIPE;
+	}
+}
+
+static int fetch_chunk(const struct asking *it, struct oc_cursor *local, uint32_t chunk, size_t len,
+		       bool last)
+{
+	char *ring = it->stage->chunk[chunk % OC_STAGE_CHUNKS];
+	int err = last ? await_end(it) : await_count(it, &it->stage->filled, chunk + 1);
 
 	if (!err)
-		err = oc_guard_store(it->node, local, it->stage->chunk[chunk % OC_STAGE_CHUNKS],
-				     len);
-	if (!err)
-		oc_stage_publish(&it->stage->emptied, oc_stage_value(it->session, chunk + 1));
+		err = oc_guard_store(it->node, local, ring, len);
+	if (!err && !last)
+		oc_stage_publish(&it->stage->emptied, chunk + 1);
 	return err;
 }
 
-static int send_chunk(const struct asking *it, struct oc_cursor *local, uint32_t chunk, size_t len)
+static int send_chunk(const struct asking *it, struct oc_cursor *local, uint32_t chunk, size_t len,
+		      bool last)
 {
+	char *ring = it->stage->chunk[chunk % OC_STAGE_CHUNKS];
 	int err = 0;
 
 	if (chunk >= OC_STAGE_CHUNKS)
-		err = await_service(it, &it->stage->emptied, chunk + 1 - OC_STAGE_CHUNKS);
+		err = await_count(it, &it->stage->emptied, chunk + 1 - OC_STAGE_CHUNKS);
 	if (!err)
-		err = oc_guard_load(it->node, it->stage->chunk[chunk % OC_STAGE_CHUNKS], local,
-				    len);
+		err = oc_guard_load(it->node, ring, local, len);
 	if (!err)
-		oc_stage_publish(&it->stage->filled, oc_stage_value(it->session, chunk + 1));
-	return err;
+		oc_stage_publish(&it->stage->filled, chunk + 1);
+	return !err && last ? await_end(it) : err;
 }
 
 static int pump(const struct asking *it, const struct oc_stage_request *request,
 		struct oc_cursor *local)
 {
-	uint32_t done = 0, chunk = 0;
+	bool get = request->direction == OC_STAGE_GET;
+	uint32_t done = 0;
 	int err = 0;
 
-	for (; done < request->bytes && !err; chunk++) {
+	for (uint32_t chunk = 0; done < request->bytes && !err; chunk++) {
 		uint32_t len = request->bytes - done;
 
 		len = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
-		err = request->direction == OC_STAGE_GET ? fetch_chunk(it, local, chunk, len)
-							 : send_chunk(it, local, chunk, len);
 		done += len;
+		err = get ? fetch_chunk(it, local, chunk, len, done == request->bytes)
+			  : send_chunk(it, local, chunk, len, done == request->bytes);
 	}
-	if (!err && request->direction == OC_STAGE_PUT)
-		err = await_service(it, &it->stage->emptied, chunk);
 	return err;
 }
 
@@ -117,13 +156,14 @@ static int ask(struct asking *it, const struct oc_stage_request *request, struct
 
 	if (err)
 		return err;
-	post(it, request);
-	err = pump(it, request, local);
+	err = await_quiet(it);
+	if (!err) {
+		post(it, request);
+		err = pump(it, request, local);
+	}
 	if (err) {
-		struct oc_stage_request none = {.rank = it->node->rank};
-
 		/* Do not let the service wait for us. */
-		post(it, &none);
+		atomic_store(&it->stage->cancelled, atomic_load(&it->stage->posted.value));
 		*local = start;
 	}
 	oc_stage_publish(&it->stage->lock, 0);

@@ -4,7 +4,7 @@
  * sockets, so that a failure of any rank becomes the same answer on all:
  *
  *   1. everybody is here, and rank 0 has made the control segment;
- *   2. everybody has mapped it and all arenas, and has said who it is in it.
+ *   2. everybody has mapped it, can reach all arenas, and has said who it is in it.
  *      An arena that does not fit into one rank's address space is no failure:
  *      then nobody maps any, and the other mechanisms serve;
  *   3. everybody has probed its peers, whose memory had to stay until now.
@@ -32,6 +32,7 @@
 #include "region.h"
 #include "rendezvous.h"
 #include "stage.h"
+#include "window.h"
 
 #define OC_NAME_MAX 64
 #define OC_SPIN	    2000
@@ -105,9 +106,7 @@ static void destroy_node(struct oc_node *node)
 	oc_stage_stop(node);
 	oc_probe_retract(node);
 	close_kdev(node);
-	for (uint32_t i = 0; node->peers && i < node->nranks; i++)
-		if (i != node->rank)
-			oc_ctl_unmap_arena(&node->peers[i]);
+	oc_windows_destroy(node);
 	oc_ctl_close(node);
 	if (node->mine)
 		munmap((void *)node->mine, sizeof(*node->mine));
@@ -154,7 +153,7 @@ static void offer_arena(struct oc_node *node, struct oc_arrival *mine)
 /* Maps an arena, or asks for a node without any. */
 static void map_arena(struct oc_node *node, uint32_t rank, int fd, uint32_t *flags)
 {
-	int err = oc_ctl_map_arena(&node->peers[rank], fd, node->ranks[rank].arena_size);
+	int err = oc_window_open(node, rank, fd);
 
 	if (!err)
 		return;
@@ -197,13 +196,14 @@ static int share(struct oc_node *node, struct oc_rendezvous *rv, const struct oc
 
 	for (uint32_t i = 0; i < node->nranks; i++)
 		node->ranks[i].arena_size = all[i].arena_size;
+	err = oc_windows_create(node);
 	for (uint32_t i = 1; i < node->nranks; i++) {
 		/* One rank's failure must not leave the next without its due:
 		 * it would take the vote for it. */
 		int one = give_all(node, rv, i, all);
 
 		err = err ? err : one;
-		if (all[i].arena_fd >= 0)
+		if (!err && all[i].arena_fd >= 0)
 			map_arena(node, i, all[i].arena_fd, flags);
 	}
 	return err;
@@ -218,6 +218,8 @@ static int receive(struct oc_node *node, struct oc_rendezvous *rv, uint32_t *fla
 
 	if (!err)
 		err = oc_ctl_open(node, fd);
+	if (!err)
+		err = oc_windows_create(node);
 	while (!err && (n = next_arenas(node, node->rank, &rank, list))) {
 		err = oc_rendezvous_take(rv, fds, n);
 		for (size_t i = 0; !err && i < n; i++) {
@@ -244,7 +246,7 @@ static void drop_arenas(struct oc_node *node)
 {
 	for (uint32_t i = 0; i < node->nranks; i++)
 		if (i != node->rank)
-			oc_ctl_unmap_arena(&node->peers[i]);
+			oc_window_close(node, i);
 }
 
 static void count_cpus(struct oc_node *node)
@@ -365,8 +367,6 @@ void oc_node_leave(oc_node *node)
 	if (!oc_node_mine(node)) {
 		/* A forked child: nothing of the node is mapped here. */
 		node->ctl = NULL;
-		for (uint32_t i = 0; i < node->nranks; i++)
-			node->peers[i].arena = NULL;
 	} else {
 		atomic_store_explicit(&node->ranks[node->rank].state, OC_RANK_LEFT,
 				      memory_order_release);

@@ -4,7 +4,7 @@
 
 /*
  * The node: the processes of one job on one machine. They share one control
- * segment (a memfd made by rank 0, handed out by SCM_RIGHTS) and each maps
+ * segment (a memfd made by rank 0, handed out by SCM_RIGHTS) and each reaches
  * every other's heap arena. Layout of the control segment:
  *
  *   struct oc_ctl | struct oc_ctl_rank x nranks | per-rank areas (struct oc_area)
@@ -30,15 +30,16 @@ enum oc_rank_state { OC_RANK_ABSENT, OC_RANK_JOINED, OC_RANK_LEFT };
 
 struct oc_ctl_rank {
 	_Alignas(OC_CACHELINE) _Atomic uint32_t state;
-	uint32_t pid;	       /* in the owner's PID namespace */
-	uint64_t pidns;	       /* inode of that namespace, 0 unknown */
-	uint64_t starttime;    /* field 22 of /proc/self/stat: tells a PID reused */
-	uint64_t arena_size;   /* 0: no arena */
-	uint64_t arena_base;   /* where the owner has it */
-	uint64_t probe_token;  /* random; what a CMA probe must read back */
-	uint64_t probe_addr;   /* where the owner keeps it (and its write-probe word) */
-	uint64_t probe_kernel; /* the same as a kernel region: its cookie, or 0 */
-	uint64_t cpus[16];     /* affinity mask of the owner, 1024 CPUs */
+	uint32_t pid;		  /* in the owner's PID namespace */
+	uint64_t pidns;		  /* inode of that namespace, 0 unknown */
+	uint64_t starttime;	  /* field 22 of /proc/self/stat: tells a PID reused */
+	uint64_t arena_size;	  /* 0: no arena */
+	uint64_t arena_base;	  /* where the owner has it */
+	uint64_t probe_token;	  /* random; what a CMA probe must read back */
+	uint64_t probe_addr;	  /* where the owner keeps it (and its write-probe word) */
+	uint64_t probe_kernel;	  /* the same as a kernel region: its cookie, or 0 */
+	uint64_t cpus[16];	  /* affinity mask of the owner, 1024 CPUs */
+	_Atomic uint32_t mourned; /* some rank has said that this one is dead */
 };
 
 struct oc_ctl {
@@ -56,10 +57,11 @@ struct oc_ctl {
 };
 
 struct oc_node_peer {
-	/* Mapping of the peer's arena in this process, or NULL. A rank's arena
-	 * is mapped by every rank or by none. [rank]: the arena itself. */
+	/* Mapping of all of the peer's arena in this process, or NULL. [rank]:
+	 * the arena itself. */
 	char *arena;
-	size_t arena_size;
+	char *seeds;	   /* else what windows of it are made of: lib/window.h */
+	size_t arena_size; /* 0: not reachable. A rank's arena is so for all or for none */
 	uint32_t pid;
 	bool cma_read; /* probed by a real copy in this direction */
 	bool cma_write;
@@ -91,6 +93,7 @@ struct oc_node {
 	void *probe;			  /* what peers read and write to probe */
 	bool kdev;			  /* /dev/onecopy is open: lib/kdev.c */
 	int kdev_err;			  /* else why: -errno, 0 nobody asked for it */
+	struct oc_windows *windows;	  /* NULL: peers' arenas are mapped whole */
 	struct oc_kreg *kreg;		  /* this rank's memory as kernel regions */
 	struct oc_region_table *table;	  /* this rank's regions: lib/region.c */
 	struct oc_stage_service *service; /* the thread behind it: lib/stage.c */
@@ -112,6 +115,12 @@ static inline char *oc_node_area(const struct oc_node *node, uint32_t rank)
 /* False when the peer has left or its process is known to be gone. Costs a
  * system call or two: for slow paths. Any thread. lib/alive.c */
 bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer);
+
+/* True for the first rank of the node that asks this of a dead one: who is to say so. */
+static inline bool oc_node_mourn(const struct oc_node *node, uint32_t peer)
+{
+	return !atomic_exchange(&node->ranks[peer].mourned, 1);
+}
 
 /* Takes the lock that says "alive" and fills in who this process is. */
 int oc_node_declare(struct oc_node *node);

@@ -46,11 +46,11 @@ static int await_answer(struct oc_run *run, uint32_t peer)
 	return 0;
 }
 
-int oc_parcel_move(struct oc_run *run, uint32_t peer, uint64_t off, void *here, size_t len,
-		   bool put)
+int oc_parcel_move(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
+		   size_t len, bool put)
 {
 	struct oc_ep_parcel *parcel = &run->group->me->parcel;
-	char *box = oc_keep_get(&run->group->parcel, OC_STAGE_CHUNK), *at = here;
+	char *box = oc_keep_take(&run->parcel, OC_STAGE_CHUNK), *at = here;
 	int err = box ? 0 : -ENOMEM;
 
 	while (len && !err) {
@@ -60,6 +60,7 @@ int oc_parcel_move(struct oc_run *run, uint32_t peer, uint64_t off, void *here, 
 			oc_copy_bytes(box, at, part, false);
 		*parcel = (struct oc_ep_parcel){
 			.off = off,
+			.slot = slot,
 			.len = (uint32_t)part,
 			.page = (uint32_t)(((uintptr_t)box - oc_heap_range.base) / OC_STAGE_PAGE),
 			.put = put};
@@ -80,11 +81,25 @@ int oc_parcel_move(struct oc_run *run, uint32_t peer, uint64_t off, void *here, 
 int oc_parcel_serve(struct oc_run *run, uint32_t asker)
 {
 	const struct oc_ep_parcel parcel = run->group->ep[asker]->parcel;
-	char *box = run->group->arena[asker] + (uint64_t)parcel.page * OC_STAGE_PAGE;
-	char *at = (char *)run->bind->recv + parcel.off;
+	const struct oc_bind *bind = run->bind;
+	const struct oc_keep slots[] = {
+		[OC_SLOT_SEND] = {(char *)(uintptr_t)bind->send, bind->send_bytes},
+		[OC_SLOT_RECV] = {bind->recv, bind->recv_bytes},
+		[OC_SLOT_SCRATCH] = run->scratch,
+	};
+	const struct oc_keep *slot = &slots[parcel.slot];
+	char *box, *at;
 
-	if (parcel.off > run->bind->recv_bytes || parcel.len > run->bind->recv_bytes - parcel.off)
+	if (parcel.slot > OC_SLOT_SCRATCH || parcel.off > slot->bytes ||
+	    parcel.len > slot->bytes - parcel.off)
 		return -EMSGSIZE;
+	/* There is no other way, should the operation need all the room for itself. */
+	run->window.urgent = true;
+	box = oc_run_arena(run, asker, (uint64_t)parcel.page * OC_STAGE_PAGE, parcel.len);
+	run->window.urgent = run->plan->shape.eager;
+	if (!box)
+		return -ENOMEM;
+	at = slot->at + parcel.off;
 	oc_copy_bytes(parcel.put ? at : box, parcel.put ? box : at, parcel.len, false);
 	atomic_fetch_and_explicit(&run->line->asked, (1u << OC_EP_ASK_PARCEL) - 1,
 				  memory_order_release);

@@ -19,6 +19,7 @@
 #include "kmap.h"
 #include "mech_cma.h"
 #include "mech_kcopy.h"
+#include "window.h"
 #include "../include/uapi/onecopy.h"
 
 struct oc_probe {
@@ -217,22 +218,23 @@ static void probe_kernel(struct oc_node *node, uint32_t peer)
 	}
 }
 
-static bool probe_arena(const struct oc_node *node, uint32_t peer)
+static bool probe_arena(struct oc_node *node, uint32_t peer)
 {
 	const struct oc_ctl_rank *rank = &node->ranks[peer];
-	const struct oc_node_peer *it = &node->peers[peer];
 	uint64_t off = rank->probe_addr - rank->arena_base;
+	struct oc_window_use use;
 	struct oc_probe *probe;
+	bool good;
 
-	if (!it->arena || peer == node->rank)
+	if (!node->peers[peer].arena_size || peer == node->rank)
 		return true;
-	if (off >= it->arena_size || it->arena_size - off < sizeof(*probe) + 8ull * node->nranks)
-		return false;
-	probe = (struct oc_probe *)(it->arena + off);
-	if (atomic_load(&probe->token) != rank->probe_token)
-		return false;
-	atomic_store(&probe->echo[node->rank], rank->probe_token);
-	return true;
+	oc_window_begin(&use, node);
+	probe = (struct oc_probe *)oc_window_at(&use, node, peer, off, probe_bytes(node));
+	good = probe && atomic_load(&probe->token) == rank->probe_token;
+	if (good)
+		atomic_store(&probe->echo[node->rank], rank->probe_token);
+	oc_window_end(&use);
+	return good;
 }
 
 bool oc_probe_peers(struct oc_node *node)
@@ -245,7 +247,7 @@ bool oc_probe_peers(struct oc_node *node)
 		if (node->kdev)
 			probe_kernel(node, i);
 		if (!probe_arena(node, i)) {
-			oc_note("the heap of rank %u is mapped but shows other bytes", i);
+			oc_note("the heap of rank %u cannot be mapped, or shows other bytes", i);
 			arenas = false;
 		}
 	}

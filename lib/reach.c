@@ -173,7 +173,18 @@ struct offer {
 	uint64_t bytes;	 /* of that */
 	uint64_t offset; /* of the slot in that */
 	uint64_t addr;	 /* of the slot in its owner's process */
+	bool in_arena;	 /* it was not offered, as all peers reach arenas */
 };
+
+/* A slot that needed none of this, had its owner's arena been mapped. */
+static bool is_in_arena(struct oc_run *run, uint32_t peer, enum oc_slot slot)
+{
+	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
+
+	if (slot == OC_SLOT_SEND)
+		return !(flags & OC_EP_SEND_AWAY);
+	return slot != OC_SLOT_RECV || flags & OC_EP_RECV_HEAP;
+}
 
 static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct offer *offer)
 {
@@ -185,6 +196,14 @@ static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct
 	uint32_t call = slot == OC_SLOT_RECV ? OC_EP_RECV_CMA : OC_EP_SEND_CMA;
 	struct oc_kreg_entry *entry;
 
+	if (is_in_arena(run, peer, slot)) {
+		const struct oc_ctl_rank *owner = &group->node->ranks[group->node_rank[peer]];
+
+		*offer = (struct offer){.addr = owner->arena_base +
+						oc_run_arena_offset(run, peer, slot),
+					.in_arena = true};
+		return true;
+	}
 	*offer = (struct offer){.addr = slot == OC_SLOT_RECV ? line->recv : line->send};
 	if (!(flags & kernel))
 		return flags & call;
@@ -241,7 +260,7 @@ static int move(struct oc_run *run, enum oc_kdev_direction direction, uint32_t p
 			return 0;
 		}
 	}
-	if (offer->cookie && !group->cma)
+	if ((offer->cookie || offer->in_arena) && !group->cma)
 		return err;
 	err = direction == OC_KDEV_GET
 		      ? oc_cma_read(group->node, rank, here, offer->addr + off, len)
@@ -257,15 +276,17 @@ int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot
 		 size_t len)
 {
 	struct offer offer;
-
 	int err;
 
 	if (!look_up(run, peer, slot, &offer))
 		return -EOPNOTSUPP;
 	err = move(run, OC_KDEV_GET, peer, &offer, off, dst, len);
-	if (err && slot == OC_SLOT_RECV)
-		err = oc_parcel_move(run, peer, off, dst, len, false);
-	return err;
+	if (!err || !(slot == OC_SLOT_RECV || offer.in_arena))
+		return err;
+	/* In an eager plan the owner has gone on. */
+	if (run->plan->shape.eager)
+		return -ENOMEM;
+	return oc_parcel_move(run, peer, slot, off, dst, len, false);
 }
 
 int oc_reach_put(struct oc_run *run, uint32_t peer, uint64_t off, const void *src, size_t len)
@@ -278,5 +299,5 @@ int oc_reach_put(struct oc_run *run, uint32_t peer, uint64_t off, const void *sr
 		return -EOPNOTSUPP;
 	if (!move(run, OC_KDEV_PUT, peer, &offer, off, from, len))
 		return 0;
-	return oc_parcel_move(run, peer, off, from, len, true);
+	return oc_parcel_move(run, peer, OC_SLOT_RECV, off, from, len, true);
 }

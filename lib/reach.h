@@ -38,10 +38,11 @@ void oc_reach_end(struct oc_run *run, bool failed);
 char *oc_reach_at(struct oc_run *run, uint32_t peer, enum oc_slot slot);
 
 /*
- * Copies by system call, of a slot that was offered: from @peer's send or receive
- * slot, or to its receive slot. A receive slot that neither the module nor CMA
- * reaches is left to its owner (lib/parcel.h). 0; -errno for a send slot that
- * they do not reach, or when that failed too.
+ * Copies what is no memory here: by system call, from a slot of @peer or to its
+ * receive slot, be it offered or in an arena that cannot be mapped. A receive slot
+ * that neither the module nor CMA reaches, and any in the arena, is left to its owner
+ * (lib/parcel.h). 0; -errno for a send slot that they do not reach, or when that
+ * failed too.
  */
 int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot, uint64_t off,
 		 size_t len);

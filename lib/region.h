@@ -23,14 +23,15 @@
 
 #include "area.h"
 #include "node.h"
+#include "window.h"
 
 #define OC_REGION_SLOTS	  4096
 #define OC_REGION_SEGS	  32768 /* of all regions with more than one segment */
 #define OC_REGION_HAZARDS 127
 
 /*
- * A cookie, before the node's random mask: owner, slot, and 42 random bits that
- * nobody can know who was not told.
+ * A cookie, before the node's random mask: owner, slot, and 42 random bits, so
+ * that one that is wrong or outdated is refused. Peers could read it here.
  */
 #define OC_COOKIE_OWNER_BITS 10
 #define OC_COOKIE_SLOT_BITS  12
@@ -69,6 +70,7 @@ struct oc_region_ref {
 	size_t nsegs;
 	_Atomic uint64_t *hazard;
 	struct oc_region_slot *slot;
+	struct oc_window_use window; /* of the owner's arena */
 	uint64_t kernel;
 };
 

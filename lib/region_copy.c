@@ -117,7 +117,7 @@ ssize_t oc_put(oc_node *node, oc_cookie dst, uint64_t offset, const struct iovec
 }
 
 /* The region as a pointer here, if an allowed mechanism can show it. */
-static void *point(const struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+static void *point(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
 		   size_t *len)
 {
 	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {

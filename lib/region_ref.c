@@ -89,6 +89,7 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 	 * not keep the owner waiting in drain(). */
 	if (atomic_load(&ref->slot->cookie) != cookie)
 		return owner_alive(node, ref->owner) ? err : -EPIPE;
+	oc_window_begin(&ref->window, node);
 	ref->hazard = take_hazard(node, cookie);
 	if (atomic_load(&ref->slot->cookie) != cookie) {
 		/* An owner that leaves says so before it voids its cookies. */
@@ -119,4 +120,5 @@ int oc_region_consume(struct oc_region_ref *ref)
 void oc_region_release(struct oc_region_ref *ref)
 {
 	atomic_store(ref->hazard, 0);
+	oc_window_end(&ref->window);
 }

@@ -22,9 +22,18 @@
 #include <string.h>
 
 #include "heap.h"
+#include "heap_place.h"
+#include "heap_thp.h"
 #include "parcel.h"
 #include "reach.h"
 #include "wait.h"
+
+#define LOOK_AROUND 64 /* turns of waiting between looks at all members */
+
+static uint64_t arena_offset(const void *p)
+{
+	return (uintptr_t)p - oc_heap_range.base;
+}
 
 /* The first step that stages the send slot; NULL if no peer reads it. */
 static const struct oc_step *send_stage(const struct oc_plan *plan)
@@ -35,25 +44,40 @@ static const struct oc_step *send_stage(const struct oc_plan *plan)
 	return NULL;
 }
 
-/* Gets memory for the scratch slot. */
-int oc_run_bind(struct oc_run *run)
+/* Peers look for it once a stage is posted, and at a table in it from READY on. */
+int oc_run_scratch(struct oc_run *run)
 {
-	const struct oc_bind *bind = run->bind;
-
-	run->foreign = bind->send_bytes && !run->plan->shape.eager &&
-		       !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(run->plan);
-	if (!bind->scratch_bytes)
+	if (run->scratch.at)
 		return 0;
-	if (!oc_keep_get(&run->group->scratch, bind->scratch_bytes))
+	if (!oc_keep_take(&run->scratch, run->bind->scratch_bytes))
 		return -ENOMEM;
-	if (bind->scratch_init)
-		memcpy(run->group->scratch.at, bind->scratch_init, bind->scratch_bytes);
+	run->line->scratch = arena_offset(run->scratch.at);
 	return 0;
 }
 
-static uint64_t arena_offset(const void *p)
+int oc_run_bind(struct oc_run *run)
 {
-	return (uintptr_t)p - oc_heap_range.base;
+	const struct oc_bind *bind = run->bind;
+	int err;
+
+	run->foreign = bind->send_bytes && !run->plan->shape.eager &&
+		       !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(run->plan);
+	run->line->scratch = 0;
+	/* Most plans use the scratch slot only where a receive slot is out of reach,
+	 * which shows later. */
+	if (!bind->scratch_init)
+		return 0;
+	err = oc_run_scratch(run);
+	if (!err)
+		memcpy(run->scratch.at, bind->scratch_init, bind->scratch_bytes);
+	return err;
+}
+
+void oc_run_end(struct oc_run *run)
+{
+	oc_keep_give(&run->scratch);
+	oc_keep_give(&run->stage);
+	oc_keep_give(&run->parcel);
 }
 
 /*
@@ -65,7 +89,7 @@ static int stage_eager(struct oc_run *run)
 {
 	struct oc_group *group = run->group;
 	const struct oc_plan *plan = run->plan;
-	char *ring = oc_keep_get(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
+	char *ring = oc_keep_take(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
 	struct oc_stores_turn turn;
 	char *place;
 
@@ -86,6 +110,16 @@ static int stage_eager(struct oc_run *run)
 	return 0;
 }
 
+/* Programs that allocate everything first fill it later, and may never allocate again. */
+static void look_at_heap(void)
+{
+	static uint64_t operations;
+	uint64_t n = __atomic_add_fetch(&operations, 1, __ATOMIC_RELAXED);
+
+	if (!(n & (n - 1)))
+		oc_heap_thp_settle();
+}
+
 int oc_run_offer(struct oc_run *run)
 {
 	const struct oc_bind *bind = run->bind;
@@ -94,7 +128,8 @@ int oc_run_offer(struct oc_run *run)
 	uint64_t ready = UINT64_MAX;
 	uint32_t flags = 0;
 
-	line->send = line->recv = line->scratch = 0;
+	look_at_heap();
+	line->send = line->recv = 0;
 	line->bytes = run->plan->shape.bytes;
 	atomic_store_explicit(&line->asked, 0, memory_order_relaxed);
 	if (run->plan->shape.eager) {
@@ -112,14 +147,15 @@ int oc_run_offer(struct oc_run *run)
 	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
 		flags |= OC_EP_RECV_HEAP;
 		line->recv = arena_offset(bind->recv);
+		/* Peers may be about to write it. */
+		if (bind->recv_whole)
+			oc_heap_place(bind->recv, bind->recv_bytes);
 	}
 	if (!run->plan->shape.eager)
 		oc_reach_offer(run, &flags);
 	if (run->foreign && !(flags & OC_EP_SEND_AWAY))
 		flags |= OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
-	if (bind->scratch_bytes)
-		line->scratch = arena_offset(group->scratch.at);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
 	oc_group_post(group, OC_STAGE_READY);
 	return 0;
@@ -149,7 +185,7 @@ static void stage_range(struct oc_run *run, struct oc_stores_turn *turn, char *s
 int oc_run_stage(struct oc_run *run)
 {
 	size_t bytes = run->bind->send_bytes;
-	char *stage = oc_keep_get(&run->group->stage, bytes);
+	char *stage = oc_keep_take(&run->stage, bytes);
 	const struct oc_step *step = send_stage(run->plan);
 	size_t unread = step ? step->len : 0, gap = unread ? step->src.off : 0;
 	struct oc_stores_turn turn;
@@ -161,8 +197,6 @@ int oc_run_stage(struct oc_run *run)
 	stage_range(run, &turn, stage, 0, gap);
 	stage_range(run, &turn, stage, gap + unread, bytes);
 	oc_stores_end(&turn);
-	oc_group_stats.staged_calls++;
-	oc_group_stats.staged_bytes += bytes - unread;
 	return 0;
 }
 
@@ -187,17 +221,18 @@ static int serve(struct oc_run *run)
 	int err = 0;
 
 	if (asked >> OC_EP_ASK_PARCEL) {
-		oc_reach_blame(run, OC_SLOT_RECV);
+		/* Of a slot in the arena it says nothing of the slot. */
+		if (oc_line_flags(run->line) & OC_EP_RECV_AWAY)
+			oc_reach_blame(run, OC_SLOT_RECV);
 		err = oc_parcel_serve(run, (asked >> OC_EP_ASK_PARCEL) - 1);
 	}
 	return !err && asked & OC_EP_ASK_STAGE ? restage(run) : err;
 }
 
-/* A peer that gave up will post no stage any more. */
-bool oc_run_gave_up(struct oc_run *run, struct oc_ep_line *line)
+int oc_run_failure(struct oc_run *run, struct oc_ep_line *line)
 {
-	return atomic_load_explicit(&line->word, memory_order_acquire) ==
-	       oc_ep_word(run->group->seq, OC_STAGE_FAILED);
+	return oc_ep_failure(atomic_load_explicit(&line->word, memory_order_acquire),
+			     run->group->seq);
 }
 
 int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
@@ -206,20 +241,33 @@ int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint
 
 	if (err)
 		return err;
-	if (oc_run_gave_up(run, line))
-		return -EPIPE;
+	err = oc_run_failure(run, line);
+	if (!err && run->group->idle > run->group->node->spin &&
+	    run->group->idle % LOOK_AROUND == 0)
+		err = oc_group_failure(run->group);
+	if (err)
+		return err;
 	return oc_group_idle(run->group, peer, line, seen);
 }
 
-/* Where @peer's send slot is in the arena. */
-static const char *send_base(struct oc_run *run, uint32_t peer, uint32_t flags)
+uint64_t oc_run_arena_offset(struct oc_run *run, uint32_t member, enum oc_slot slot)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
-	char *arena = run->group->arena[peer];
+	struct oc_ep_line *line = oc_group_line(run->group, member);
 
-	if (flags & OC_EP_SEND_STAGED)
-		return arena + (uint64_t)line->stage_page * OC_STAGE_PAGE;
-	return arena + line->send;
+	if (slot == OC_SLOT_RECV)
+		return line->recv;
+	if (slot == OC_SLOT_SCRATCH)
+		return line->scratch;
+	if (oc_line_flags(line) & OC_EP_SEND_STAGED)
+		return (uint64_t)line->stage_page * OC_STAGE_PAGE;
+	return line->send;
+}
+
+/* [off, off + len) of a peer's slot that is in its arena. */
+static char *arena_at(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_t off,
+		      size_t len)
+{
+	return oc_run_arena(run, peer, oc_run_arena_offset(run, peer, slot) + off, len);
 }
 
 /* Waits until bytes [0, end) of @peer's send slot may be read. */
@@ -252,7 +300,7 @@ const char *oc_run_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size
 	}
 	if (atomic_load_explicit(&line->ready, memory_order_acquire) < off + len)
 		return NULL;
-	return send_base(run, peer, flags) + off;
+	return arena_at(run, peer, OC_SLOT_SEND, off, len);
 }
 
 int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at)
@@ -289,15 +337,19 @@ static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off
 {
 	struct oc_ep_line *line = oc_group_line(run->group, peer);
 
-	oc_run_count(false, len);
+	oc_run_count(run, OC_SLOT_SEND, peer, len);
 	while (len) {
 		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
 		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
 		int err = wait_ready(run, peer, off + part);
+		const char *src = err ? NULL : arena_at(run, peer, OC_SLOT_SEND, off, part);
 
+		if (src)
+			oc_stores_copy(stores, dst, src, part);
+		else if (!err)
+			err = oc_reach_get(run, dst, peer, OC_SLOT_SEND, off, part);
 		if (err)
 			return err;
-		oc_stores_copy(stores, dst, send_base(run, peer, oc_line_flags(line)) + off, part);
 		dst += part;
 		off += part;
 		len -= part;
@@ -316,7 +368,7 @@ int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size
 		src = oc_reach_at(run, peer, OC_SLOT_SEND);
 	if (src) {
 		oc_stores_copy(stores, dst, src + off, len);
-		oc_run_count(true, len);
+		oc_run_count(run, OC_SLOT_SEND, peer, len);
 		return 0;
 	}
 	if (flags & OC_EP_SEND_AWAY) {
@@ -327,7 +379,7 @@ int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size
 	return err ? err : read_arena(run, dst, peer, off, len, stores);
 }
 
-char *oc_run_slot(struct oc_run *run, struct oc_ref ref)
+char *oc_run_slot(struct oc_run *run, struct oc_ref ref, size_t len)
 {
 	struct oc_group *group = run->group;
 	struct oc_ep_line *line = oc_group_line(group, ref.rank);
@@ -340,13 +392,11 @@ char *oc_run_slot(struct oc_run *run, struct oc_ref ref)
 		case OC_SLOT_RECV:
 			return (char *)run->bind->recv + ref.off;
 		default:
-			return group->scratch.at + ref.off;
+			return run->scratch.at + ref.off;
 		}
 	}
-	if (ref.slot != OC_SLOT_RECV)
-		return group->arena[ref.rank] + ref.off + line->scratch;
-	if (!(oc_line_flags(line) & OC_EP_RECV_AWAY))
-		return group->arena[ref.rank] + ref.off + line->recv;
+	if (ref.slot != OC_SLOT_RECV || !(oc_line_flags(line) & OC_EP_RECV_AWAY))
+		return arena_at(run, ref.rank, ref.slot, ref.off, len);
 	at = oc_reach_at(run, ref.rank, OC_SLOT_RECV);
 	return at ? at + ref.off : NULL;
 }

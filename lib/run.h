@@ -14,8 +14,10 @@
 
 #include "exec.h"
 #include "group.h"
+#include "keep.h"
 #include "plan.h"
 #include "stores.h"
+#include "window.h"
 
 /* Bytes staged before readers are told: they stay in a second-level cache. */
 #define OC_STAGE_CHUNK ((size_t)64 << 10)
@@ -31,11 +33,22 @@ struct oc_run {
 	int recv_place;
 	uint32_t mapped;	      /* peers' slots held: lib/reach.c */
 	struct oc_stores_turn stores; /* to slots */
+	struct oc_window_use window;  /* of peers' arenas; urgent where nobody could be asked */
+	struct oc_keep scratch;	      /* the plan's scratch slot */
+	struct oc_keep stage;	      /* a foreign send slot, where peers can read it */
+	struct oc_keep parcel;	      /* what passes through here on its way: lib/parcel.c */
 	int err;
 };
 
-/* Provides the scratch slot. 0 or -ENOMEM. */
+/* Finds out where the slots are, and fills a scratch slot that peers read from
+ * READY on. 0 or -ENOMEM. */
 int oc_run_bind(struct oc_run *run);
+
+/* Provides the scratch slot: before a step that writes it. 0 or -ENOMEM. */
+int oc_run_scratch(struct oc_run *run);
+
+/* Gives back what the operation took: no peer is at it any more. */
+void oc_run_end(struct oc_run *run);
 
 /* Says in this rank's line where its slots are and posts READY; an eager plan's
  * send slot is staged first. 0 or -ENOMEM. */
@@ -45,11 +58,12 @@ int oc_run_offer(struct oc_run *run);
  * -ENOMEM. */
 int oc_run_stage(struct oc_run *run);
 
-/* A peer that gave up will post no stage any more. */
-bool oc_run_gave_up(struct oc_run *run, struct oc_ep_line *line);
+/* Why the owner of a line gave up, and posts no stage any more, as -errno; 0: it has not. */
+int oc_run_failure(struct oc_run *run, struct oc_ep_line *line);
 
 /* A turn of waiting for a change of @peer's line, which held @seen; serves those
- * who wait for this rank. 0, -EPIPE, or what staging failed with. */
+ * who wait for this rank. 0, -EPIPE with the peer gone, what staging failed with, or why
+ * a member gave up: not this peer perhaps, but one that waits for this rank to leave. */
 int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
 
 /* [off, off + len) of @peer's send slot, if it is memory here now; NULL when it
@@ -63,20 +77,53 @@ int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t le
 int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
 		struct oc_stores_turn *stores);
 
-/* A slot that is memory here: one's own, or a peer's receive or scratch. NULL for
- * a receive slot in a kernel region that cannot be mapped: see lib/reach.h. */
-char *oc_run_slot(struct oc_run *run, struct oc_ref ref);
+/* @len bytes of a slot that are memory here: one's own, or a peer's receive or scratch.
+ * NULL for what cannot be mapped: see lib/reach.h. */
+char *oc_run_slot(struct oc_run *run, struct oc_ref ref, size_t len);
 
-/* Counts bytes moved by plain loads and stores, from or to mapped slots or the heap. */
-static inline void oc_run_count(bool mapped, size_t len)
+/* [off, off + len) of a member's arena. NULL if that cannot be mapped. */
+static inline char *oc_run_arena(const struct oc_run *run, uint32_t member, uint64_t off,
+				 size_t len)
 {
-	*(mapped ? &oc_group_stats.map_calls : &oc_group_stats.heap_calls) += 1;
-	*(mapped ? &oc_group_stats.map_bytes : &oc_group_stats.heap_bytes) += len;
+	const struct oc_group *group = run->group;
+
+	if (__builtin_expect(group->arena[member] != NULL, 1))
+		return group->arena[member] + off;
+	return oc_window_at(&run->window, group->node, group->node_rank[member], off, len);
 }
+
+/* Where in a member's arena its slot begins: a send slot that is there, or staged
+ * there, a receive slot that is there, or a scratch slot. */
+uint64_t oc_run_arena_offset(struct oc_run *run, uint32_t member, enum oc_slot slot);
 
 static inline uint32_t oc_line_flags(struct oc_ep_line *line)
 {
 	return atomic_load_explicit(&line->flags, memory_order_acquire);
+}
+
+/*
+ * Counts bytes that plain loads and stores took from a slot of @peer or to it. Each byte that goes
+ * from one rank to another is counted once, by who takes it there: what is staged is not when it is
+ * put aside, but when it is read. Scratch slots are put aside as well.
+ */
+static inline void oc_run_count(struct oc_run *run, enum oc_slot slot, uint32_t peer, size_t len)
+{
+	struct oc_group_stats *stats = &oc_group_stats;
+	uint32_t flags;
+
+	if (peer == run->group->rank)
+		return;
+	flags = oc_line_flags(oc_group_line(run->group, peer));
+	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_EP_SEND_STAGED)) {
+		stats->staged_calls++;
+		stats->staged_bytes += len;
+	} else if (flags & (slot == OC_SLOT_SEND ? OC_EP_SEND_MAP : OC_EP_RECV_MAP)) {
+		stats->map_calls++;
+		stats->map_bytes += len;
+	} else {
+		stats->heap_calls++;
+		stats->heap_bytes += len;
+	}
 }
 
 #endif

@@ -64,48 +64,48 @@ struct serving {
 	struct oc_cursor cursor; /* in the region */
 };
 
+/* Nobody waits for the rest. */
+static bool is_cancelled(const struct serving *it)
+{
+	return atomic_load(&it->stage->cancelled) == it->session ||
+	       atomic_load(&it->node->service->stop);
+}
+
 /*
- * Until @word, written by the requester, counts at least @want chunks of this
- * session. -ECANCELED when the requester has given up or died, or the node is
- * being left.
+ * Until @word, written by the requester, counts at least @want chunks. -EPIPE
+ * when the requester has given up or died, or the node is being left.
  */
 static int await_chunks(const struct serving *it, struct oc_stage_word *word, uint32_t want)
 {
 	for (;;) {
 		uint32_t value = atomic_load_explicit(&word->value, memory_order_acquire);
 
-		if (oc_stage_count(value, it->session) >= want)
+		if (is_cancelled(it))
+			return -EPIPE;
+		if (value >= want)
 			return 0;
-		if (atomic_load(&it->stage->posted.value) != it->session ||
-		    atomic_load(&it->node->service->stop))
-			return -ECANCELED;
 		oc_stage_wait(it->node, word, value);
 		if (atomic_load(&word->value) == value &&
 		    !oc_node_peer_alive(it->node, it->request.rank))
-			return -ECANCELED;
+			return -EPIPE;
 	}
 }
 
-static int serve_chunk(struct serving *it, uint32_t chunk, size_t len)
+/* The requester learns of the last chunk by the end of the session. */
+static int serve_chunk(struct serving *it, uint32_t chunk, size_t len, bool last)
 {
+	bool get = it->request.direction == OC_STAGE_GET;
+	struct oc_stage_word *theirs = get ? &it->stage->emptied : &it->stage->filled;
+	struct oc_stage_word *ours = get ? &it->stage->filled : &it->stage->emptied;
 	char *ring = it->stage->chunk[chunk % OC_STAGE_CHUNKS];
-	int err = 0;
+	uint32_t ahead = get ? OC_STAGE_CHUNKS : 0;
+	int err = await_chunks(it, theirs, chunk < ahead ? 0 : chunk + 1 - ahead);
 
-	if (it->request.direction == OC_STAGE_GET) {
-		if (chunk >= OC_STAGE_CHUNKS)
-			err = await_chunks(it, &it->stage->emptied, chunk + 1 - OC_STAGE_CHUNKS);
-		if (!err)
-			err = oc_guard_load(it->node, ring, &it->cursor, len);
-		if (!err)
-			oc_stage_publish(&it->stage->filled,
-					 oc_stage_value(it->session, chunk + 1));
-		return err;
-	}
-	err = await_chunks(it, &it->stage->filled, chunk + 1);
 	if (!err)
-		err = oc_guard_store(it->node, &it->cursor, ring, len);
-	if (!err)
-		oc_stage_publish(&it->stage->emptied, oc_stage_value(it->session, chunk + 1));
+		err = get ? oc_guard_load(it->node, ring, &it->cursor, len)
+			  : oc_guard_store(it->node, &it->cursor, ring, len);
+	if (!err && !last)
+		oc_stage_publish(ours, chunk + 1);
 	return err;
 }
 
@@ -128,8 +128,8 @@ static int serve_all(struct serving *it)
 		uint32_t len = request->bytes - done;
 
 		len = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
-		err = serve_chunk(it, chunk, len);
 		done += len;
+		err = serve_chunk(it, chunk, len, done == request->bytes);
 	}
 	return err;
 }
@@ -146,11 +146,12 @@ static void serve(struct oc_node *node, uint32_t session)
 	atomic_store(&stage->serving, it.request.cookie);
 	err = serve_all(&it);
 	atomic_store(&stage->serving, 0);
-	if (!err || err == -ECANCELED)
-		return;
 	atomic_store(&stage->status, err);
-	oc_stage_publish(it.request.direction == OC_STAGE_GET ? &stage->filled : &stage->emptied,
-			 oc_stage_value(session, OC_STAGE_FAILED));
+	if (err)
+		oc_stage_publish(it.request.direction == OC_STAGE_GET ? &stage->filled
+								      : &stage->emptied,
+				 OC_STAGE_FAILED);
+	oc_stage_publish(&stage->ended, session);
 }
 
 static void *run_service(void *arg)

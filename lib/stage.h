@@ -6,10 +6,23 @@
  * The staging channel of a rank, in its area: a ring of chunks that one side
  * fills and the other empties, both at once. On the owner's side a service
  * thread does the copying, on the other the thread that calls oc_get() or
- * oc_put(). One request at a time; requesters queue at the lock.
+ * oc_put(). One request, a session, at a time; requesters queue at the lock.
  *
- * Each request has a session number, and each count of chunks carries it. So
- * whatever a requester that died has left behind says nothing to the next one.
+ * Nothing of one session is written during another, whenever a requester fails
+ * or dies and however slow the service is:
+ *
+ *   - The service writes to the channel only from when it finds a session posted
+ *     until it stores the same number in `ended`, which it does once, whether it
+ *     came to the end, failed or found the session cancelled.
+ *   - A requester writes to the channel only while it holds the lock; the lock is
+ *     taken from nobody but the dead.
+ *   - Who has the lock posts the next session only when the last one posted has
+ *     ended. So at that moment neither side is in a session, and all they wrote
+ *     is visible: the service's by `ended`, the requester's by the lock.
+ *
+ * A requester that fails cancels its session and leaves without waiting for the
+ * end; if it dies, the next one cancels for it. Where nobody failed, the session
+ * had ended before the lock was free: the end is what the requester waits for.
  */
 
 #include <stdatomic.h>
@@ -24,7 +37,7 @@
 #define OC_STAGE_CHUNK	(64u << 10) /* all of them stay in a second-level cache */
 #define OC_STAGE_CHUNKS 8
 #define OC_STAGE_MAX	(128 * OC_STAGE_CHUNK) /* of one request: then it is the next one's turn */
-#define OC_STAGE_FAILED 0xffu		       /* a count: status says why */
+#define OC_STAGE_FAILED UINT32_MAX	       /* a count: status says why */
 
 /* A futex and whether to bother with waking. */
 struct oc_stage_word {
@@ -44,13 +57,15 @@ struct oc_stage_request {
 
 struct oc_stage {
 	struct oc_stage_word lock;    /* 0, or the holder's rank + 1 */
-	struct oc_stage_word posted;  /* session of the newest request */
-	struct oc_stage_word filled;  /* session << 8 | chunks, by who fills */
-	struct oc_stage_word emptied; /* session << 8 | chunks, by who empties */
+	struct oc_stage_word posted;  /* the newest session */
+	struct oc_stage_word filled;  /* chunks, by who fills */
+	struct oc_stage_word emptied; /* chunks, by who empties */
+	struct oc_stage_word ended;   /* the last session the service is done with */
 	_Alignas(OC_CACHELINE) struct oc_stage_request request;
-	_Atomic uint32_t running; /* there is a service thread */
-	_Atomic int32_t status;	  /* -errno behind OC_STAGE_FAILED */
-	_Atomic uint64_t serving; /* cookie whose memory the service may touch */
+	_Atomic uint32_t cancelled; /* a session nobody waits for */
+	_Atomic uint32_t running;   /* there is a service thread */
+	_Atomic int32_t status;	    /* how the session went: 0 or -errno */
+	_Atomic uint64_t serving;   /* cookie whose memory the service may touch */
 	_Alignas(4096) char chunk[OC_STAGE_CHUNKS][OC_STAGE_CHUNK];
 };
 _Static_assert(sizeof(struct oc_stage) <= OC_AREA_STAGE_BYTES, "fits its part of the area");
@@ -58,17 +73,6 @@ _Static_assert(sizeof(struct oc_stage) <= OC_AREA_STAGE_BYTES, "fits its part of
 static inline struct oc_stage *oc_stage_of(const struct oc_node *node, uint32_t rank)
 {
 	return (struct oc_stage *)(oc_node_area(node, rank) + OC_AREA_STAGE_OFF);
-}
-
-/* The chunks a word counts for @session: none if it speaks of another. */
-static inline uint32_t oc_stage_count(uint32_t value, uint32_t session)
-{
-	return value >> 8 == (session & 0xffffff) ? value & 0xff : 0;
-}
-
-static inline uint32_t oc_stage_value(uint32_t session, uint32_t count)
-{
-	return session << 8 | count;
 }
 
 /* Stores with release order and wakes who sleeps on it. */

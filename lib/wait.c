@@ -3,13 +3,16 @@
  * Waiting for a peer: poll, then yield the core, then sleep on a futex.
  *
  * While each rank has a core of its own, polling a few microseconds sees the
- * peer's store soonest. With more ranks than cores the peer may need this very
+ * peer's store soonest, and a yield costs nobody anything: it returns at once. If it
+ * does not, a stranger has the core; who sleeps then is woken into it, who yields
+ * waits for its turn. With more ranks than cores the peer may need this very
  * core, so the first thing to do is to yield it; and to go on for long, because a
  * core whose ranks all sleep takes one from another core, which then is missing
  * here until the scheduler evens that out, many operations later. Whatever
  * happens, a waiter calls progress() every few microseconds: the peer may be
  * unable to come before the host MPI has moved a message of ours. Sleeps are
- * short, because nothing but the next turn of this loop drives that progress.
+ * short, because nothing but the next turn of this loop drives that progress; and
+ * where it finds work there is more to come, so that one goes back to yielding.
  */
 #include "wait.h"
 
@@ -24,10 +27,11 @@
 #include "futex.h"
 #include "group.h"
 
-#define PROGRESS_POLLS	128  /* polls between calls of progress() */
-#define YIELDS_ALONE	4096 /* yields before sleeping, with a core of one's own: 1 ms */
-#define SHARED_MS	100  /* of yielding before it, with ranks that share cores */
+#define PROGRESS_POLLS	128 /* polls between calls of progress() */
+#define YIELD_MS	100 /* of yielding before sleeping */
+#define YIELDS_A_MS	128 /* at least, on a core of one's own */
 #define PROGRESS_YIELDS 4
+#define WORK_NS		2000 /* progress() that takes so long has moved something */
 #define SLEEP_NS	200000
 #define ALIVE_SLEEPS	64 /* sleeps between looks at the peer: about 13 ms */
 
@@ -70,21 +74,34 @@ static void line_sleep(struct oc_ep_line *line, uint64_t seen)
 		syscall(SYS_futex, futex_of(line), FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
 }
 
-/* Whether it is too early to sleep after @turn yields. A yield among ranks that
- * share cores may take a time slice: those are not counted, but timed. */
+/* Whether it is too early to sleep after @turn yields. */
 static bool shall_yield(struct oc_group *group, uint32_t turn)
 {
-	if (!group->node->oversubscribed)
-		return turn < YIELDS_ALONE;
+	uint64_t now = oc_clock_coarse_ms();
+
 	if (!turn)
-		group->yields_since = oc_clock_coarse_ms();
-	return oc_clock_coarse_ms() - group->yields_since < SHARED_MS;
+		group->yields_since = now;
+	now -= group->yields_since;
+	return now < YIELD_MS && (group->node->oversubscribed || turn >= now * YIELDS_A_MS);
+}
+
+/* True if the MPI is in the middle of something and this core is free to go on with it. */
+static bool progress_before_sleep(struct oc_group *group)
+{
+	uint64_t start;
+
+	if (!group->progress)
+		return false;
+	start = oc_clock_ns();
+	group->progress();
+	return !group->node->oversubscribed && oc_clock_ns() - start > WORK_NS;
 }
 
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
 {
 	uint32_t spin = group->node->spin;
 	uint32_t turn = group->idle++;
+	bool working;
 
 	if (turn < spin) {
 		oc_cpu_relax();
@@ -99,14 +116,18 @@ int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line
 			group->progress();
 		return 0;
 	}
-	if (group->progress)
-		group->progress();
-	line_sleep(line, seen);
-	if (turn % ALIVE_SLEEPS == ALIVE_SLEEPS - 1 &&
+	working = progress_before_sleep(group);
+	if (working)
+		group->idle = spin;
+	else
+		line_sleep(line, seen);
+	if ((working || turn % ALIVE_SLEEPS == ALIVE_SLEEPS - 1) &&
 	    !oc_node_peer_alive(group->node, group->node_rank[peer])) {
 		/* It may have posted its last word before it left. */
-		if (atomic_load_explicit(&line->word, memory_order_acquire) == seen)
+		if (atomic_load_explicit(&line->word, memory_order_acquire) == seen) {
+			group->lost = (int)peer;
 			return -EPIPE;
+		}
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@ struct oc_abi {
 	MPI_Op land;
 	MPI_Info info_null;
 	MPI_Errhandler errors_return;
+	MPI_Errhandler errors_are_fatal;
 };
 
 extern struct oc_abi oc_abi;

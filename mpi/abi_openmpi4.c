@@ -3,6 +3,7 @@
 #include "abi.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -95,6 +96,21 @@ int oc_abi_is_library(const char *name)
 	return !strncmp(name, "libmpi.so.40", strlen("libmpi.so.40"));
 }
 
+/*
+ * Whether elements are laid out as CALC has them. Another Fortran compiler may have
+ * other default kinds, MPI_2INTEGER then is a pair of them. The gaps in a pair are no
+ * part of its size: what tells is how far one element is from the next.
+ */
+static bool is_laid_out(void *handle, enum oc_type type)
+{
+	MPI_Aint low, extent;
+
+	if (pmpi()->Type_get_extent(handle, &low, &extent) || low ||
+	    (size_t)extent != oc_type_size(type))
+		return false;
+	return type >= OC_FLOAT_INT || oc_type_bytes(handle, 1) == (size_t)extent;
+}
+
 int oc_abi_init(void)
 {
 	oc_abi.comm_world = oc_pmpi_symbol("ompi_mpi_comm_world");
@@ -106,6 +122,7 @@ int oc_abi_init(void)
 	oc_abi.land = oc_pmpi_symbol("ompi_mpi_op_land");
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
 	oc_abi.errors_return = oc_pmpi_symbol("ompi_mpi_errors_return");
+	oc_abi.errors_are_fatal = oc_pmpi_symbol("ompi_mpi_errors_are_fatal");
 	/* The most used first: mpi/named.h. */
 	oc_named_add(oc_abi.byte);
 	oc_named_add(oc_pmpi_symbol("ompi_mpi_char"));
@@ -115,16 +132,14 @@ int oc_abi_init(void)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		types[i].handle = oc_pmpi_symbol(types[i].name);
 		oc_named_add(types[i].handle);
-		/* A Fortran compiler with other default kinds, or a pair with
-		 * padding of its own, is not what the name says. */
-		if (types[i].handle && types[i].type < OC_FLOAT_INT &&
-		    oc_type_bytes(types[i].handle, 1) != oc_type_size(types[i].type))
+		if (types[i].handle && !is_laid_out(types[i].handle, types[i].type))
 			types[i].handle = NULL;
 	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		ops[i].handle = oc_pmpi_symbol(ops[i].name);
 	return oc_abi.comm_world && oc_abi.comm_self && oc_abi.byte && oc_abi.integer &&
-			       oc_abi.land && oc_abi.info_null && oc_abi.errors_return
+			       oc_abi.land && oc_abi.info_null && oc_abi.errors_return &&
+			       oc_abi.errors_are_fatal
 		       ? 0
 		       : -ENOENT;
 }

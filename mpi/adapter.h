@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "call.h"
 #include "coll.h"
 #include "exec.h"
 #include "group.h"
@@ -38,11 +39,14 @@ struct oc_agreed {
 	uint64_t eager;		     /* bytes up to which plans are eager where ranks share CPUs */
 	uint64_t credit;	     /* bytes a communicator must have asked for to get a group */
 	uint32_t version;
+	uint32_t profile; /* nothing is served, but what would be is measured */
 };
 
 struct oc_adapter {
 	bool active;	  /* between MPI_Init and MPI_Finalize, with a node of >= 2 */
+	bool knows_types; /* the MPI is ours: its handles mean something */
 	const char *idle; /* there too, if not: why */
+	bool first;	  /* of the ranks here: speaks for them */
 	struct oc_node *node;
 	struct oc_agreed agreed;
 	int keyval;
@@ -60,29 +64,59 @@ struct oc_comm {
 	int size;
 	uint64_t credit; /* bytes of calls that could have been served so far */
 	bool tried;
+	uint8_t outcome; /* enum oc_outcome of its calls when there is no group */
 };
 
 /*
  * The communicator's state for a call that all its ranks make with the same
  * @bytes. Its group is made, collectively, once enough bytes have passed to pay
- * for it. NULL: give the call to the MPI.
+ * for it. NULL: give the call to the MPI; @call is told which and why.
  */
-struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes);
+struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes);
 
 /* How many ranks a communicator has; 0 where the call is the MPI's in any case. */
-int oc_comm_ranks(MPI_Comm comm);
+int oc_comm_ranks(struct oc_call *call, MPI_Comm comm);
 
 /* What a call counts for whose bytes not every rank knows. */
 #define OC_CREDIT_CALL ((size_t)64 << 10)
 
-/* Reports a failed operation, -errno, as the MPI reports its own: through the
- * communicator's error handler. The error code for the caller to return. */
-int oc_comm_fail(MPI_Comm comm, int err);
-/* The same for an error code of this process's buffers. */
-int oc_comm_raise(MPI_Comm comm, int code);
-
 int oc_comm_setup(void); /* 0 or -errno; collective over the node */
 void oc_comm_teardown(void);
+
+/* ---- failures (failure.c) -------------------------------------------------
+ *
+ * A failure, 0 if there is none, is -errno of an operation or, above 0, an MPI error code
+ * of this process's buffers. Nobody has been told of it before it is reported.
+ */
+
+/* Reports it as the MPI reports its own errors: through the communicator's error handler.
+ * The error code for the caller to return. */
+int oc_failure_report(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll, int failure);
+
+/* What a call ends with: MPI_SUCCESS, or a failure that is reported. */
+static inline int oc_failure_end(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll,
+				 int failure)
+{
+	return failure ? oc_failure_report(oc, comm, coll, failure) : MPI_SUCCESS;
+}
+
+/* False if an error ends the job. If not, and a rank has died, that is said now: the MPI may
+ * wait for it in vain. */
+bool oc_failure_outlived(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll, int failure);
+
+/*
+ * Whether the MPI is to get its part of a v-collective: also after ours failed, for other
+ * ranks may be in the MPI's call already and wait for this one. Where the failure ends
+ * the job that is what ends their wait.
+ */
+static inline bool oc_failure_goes_on(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll,
+				      int failure)
+{
+	return !failure || oc_failure_outlived(oc, comm, coll, failure);
+}
+
+/* The -errno for other ranks of an error code of this process's buffers. */
+int oc_failure_of_code(int code);
 
 /* ---- buffers (buffer.c) -------------------------------------------------- */
 
@@ -103,9 +137,8 @@ int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI
 /* to send from a copy in any case */
 int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
 int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
-/* Unpacks what was received if @unpack, and frees the copy. 0, or an error that
- * has been through the error handler. */
-int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm);
+/* Unpacks what was received if @unpack, and frees the copy. A failure. */
+int oc_buffer_close(struct oc_buffer *buffer, bool unpack);
 
 /* True if elements of @type follow each other without gaps, in order. */
 bool oc_type_contiguous(MPI_Datatype type);
@@ -120,9 +153,8 @@ int oc_buffer_setup(void);
 struct oc_vbuffer {
 	char *at;
 	size_t bytes;
-	uint64_t *len; /* [n] bytes served, 0: none */
+	uint64_t *len; /* [n] bytes served, 0: none; NULL without memory */
 	uint64_t *off; /* [n] from at */
-	int *rest;     /* [n] the counts left for the MPI */
 	int n;
 	int skip; /* as given to oc_vbuffer_open */
 	void *user;
@@ -131,77 +163,85 @@ struct oc_vbuffer {
 	MPI_Datatype type;
 	bool packed;
 	bool heap;
+	int rest[OC_MAX_RANKS]; /* [n] the counts left for the MPI, whatever fails */
 };
 
 /* Adds up counts; false if one is negative, which the MPI is to report. */
 bool oc_counts_total(const int *counts, int n, uint64_t *total);
 
-/* True if some block has at least @min bytes: what to ask before oc_vbuffer_open. */
+/* True if some block has at least @min bytes, not counting @skip: what to ask before
+ * oc_vbuffer_open. */
 bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
 
-/* @skip: a block never served (own block in place), or -1. 0 or MPI error. */
+static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
+{
+	return v->rest[i] != v->counts[i];
+}
+
+/* @skip: a block never served (own block in place), or -1. 0 or MPI error, and
+ * then rest[] is as without. */
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip);
 /* Makes it what peers may read: at, bytes and off[] may be others than before. */
 int oc_vbuffer_pack(struct oc_vbuffer *v);
 /* True if a page between the blocks, outside the shared heap, may not be there. */
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v);
-/* 0, or an error that has been through the error handler. */
-int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm);
+/* A failure. */
+int oc_vbuffer_unpack(struct oc_vbuffer *v);
 void oc_vbuffer_close(struct oc_vbuffer *v);
 
 /* Packs (or unpacks) elements between a user's layout and plain bytes. 0 or an MPI
  * error code that nobody has been told of. */
 int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack);
 
-/* ---- running and counting (serve.c) -------------------------------------- */
+/* ---- running (serve.c) ------------------------------------------------------ */
 
-/* Calls counted per collective; served counts bytes of the shape. */
-struct oc_counter {
-	uint64_t served;
-	uint64_t passed;
-	uint64_t bytes;
-};
-extern struct oc_counter oc_counters[OC_COLL_COUNT];
-
-static inline void oc_count_passed(enum oc_coll coll)
+/* Whether to look at a call at all. What is the MPI's in any case is looked at to be counted. */
+static inline bool oc_call_known(const struct oc_call *call)
 {
-	oc_counters[coll].passed++;
+	return oc_adapter.active || (call->since && oc_adapter.knows_types);
 }
 
 /*
  * The first look at a call: true if it has a signature of at least the agreed
  * bytes, written to @bytes. Costs nanoseconds, touches no communicator.
  */
-static inline bool oc_eligible(enum oc_coll coll, int count, MPI_Datatype type, size_t *bytes)
+static inline bool oc_eligible(struct oc_call *call, int count, MPI_Datatype type, size_t *bytes)
 {
-	if (!oc_adapter.active || count <= 0 || !type || type == oc_abi.type_null)
+	if (!oc_call_known(call))
 		return false;
-	*bytes = oc_type_bytes(type, (size_t)count);
-	return *bytes && *bytes >= oc_adapter.agreed.min[coll];
+	if (count <= 0 || !type || type == oc_abi.type_null) {
+		call->outcome = count ? OC_OUTCOME_INVALID : OC_OUTCOME_EMPTY;
+		return false;
+	}
+	call->size = *bytes = oc_type_bytes(type, (size_t)count);
+	if (!oc_adapter.active)
+		return false;
+	if (*bytes && *bytes >= oc_adapter.agreed.min[call->coll])
+		return true;
+	call->outcome = oc_outcome_below(oc_adapter.agreed.min[call->coll], *bytes);
+	return false;
+}
+
+/* Whether a rank's other buffer has the @bytes that the standard wants of it, too: of what
+ * a rank sends to itself both sides are known. */
+static inline bool oc_same_bytes(int count, MPI_Datatype type, size_t bytes)
+{
+	return count >= 0 && oc_type_bytes(type, (size_t)count) == bytes;
 }
 
 /*
  * Runs a collective whose plan depends on @shape alone, from the group's cache.
  * @prepared is how opening the buffers went: after an error the others are told
- * that this rank cannot take part. MPI_SUCCESS, or an error that has been
- * through the communicator's error handler.
+ * that this rank cannot take part, and why. A failure.
  */
-int oc_serve(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_shape *shape,
-	     struct oc_bind *bind);
+int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind);
 
 /* The same with a plan of its own, NULL without memory, which it destroys. */
-int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, int prepared, struct oc_plan *plan,
-		  struct oc_bind *bind);
-
-/* Takes part in an operation without a buffer: the others may have work. */
-int oc_serve_absent(struct oc_comm *oc, MPI_Comm comm);
+int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct oc_bind *bind);
 
 /* Fills what all shapes share. */
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);
-
-/* At MPI_Finalize: one JSON line to ONECOPY_STATS. */
-void oc_stats_write(void);
 
 /* True if stores of a call that writes @bytes on this rank may go past the caches:
  * whether they do is learned (lib/stores.h). */

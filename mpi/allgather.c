@@ -15,6 +15,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	shape.stream = oc_streams(bytes * (size_t)oc->size);
+	if (!err && !shape.in_place && !oc_same_bytes(scount, stype, bytes))
+		err = MPI_ERR_TRUNCATE;
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
@@ -29,25 +31,27 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 					 (size_t)rcount, rtype, true);
 	}
 	bind.send_bytes = bytes;
-	err = oc_serve(oc, comm, err, &shape, &bind);
-	oc_buffer_close(&out, false, comm);
-	closed = oc_buffer_close(&in, !err, comm);
-	return err ? err : closed;
+	err = oc_serve(oc, err, &shape, &bind);
+	oc_buffer_close(&out, false);
+	closed = oc_buffer_close(&in, !err);
+	return oc_failure_end(oc, comm, OC_COLL_ALLGATHER, err ? err : closed);
 }
 
 OC_EXPORT int PMPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
 			     int rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_comm *oc;
+	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHER, 0, comm);
+	struct oc_comm *oc = NULL;
 	size_t bytes;
+	int err;
 
-	if (oc_eligible(OC_COLL_ALLGATHER, rcount, rtype, &bytes)) {
-		oc = oc_comm_get(comm, bytes);
-		if (oc)
-			return serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
-	}
-	oc_count_passed(OC_COLL_ALLGATHER);
-	return pmpi()->Allgather(send, scount, stype, recv, rcount, rtype, comm);
+	if (oc_eligible(&call, rcount, rtype, &bytes))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc)
+		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
+	else
+		err = pmpi()->Allgather(send, scount, stype, recv, rcount, rtype, comm);
+	return oc_call_end(&call, err);
 }
 
 static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
@@ -58,6 +62,7 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	struct oc_bind bind = {0};
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
+	struct oc_plan *plan = NULL;
 	struct oc_blocks blocks;
 	MPI_Aint lb, extent;
 	int err;
@@ -65,17 +70,13 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	shape.stream = oc_streams(total);
 	shape.in_place = send == MPI_IN_PLACE;
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, 1, -1);
-	if (err) {
-		err = oc_serve_plan(oc, comm, err, NULL, &bind);
-		goto out;
-	}
-	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	if (!shape.in_place) {
+	bind.recv_whole = in.bytes <= total;
+	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
-	} else {
+	} else if (!err) {
 		bind.send = in.at + in.off[oc->rank];
 		err = pmpi()->Type_get_extent(rtype, &lb, &extent);
 		if (!err && in.packed)
@@ -83,36 +84,45 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 					 in.at + in.off[oc->rank], (size_t)counts[oc->rank], rtype,
 					 true);
 	}
-	bind.send_bytes = in.len[oc->rank];
-	err = oc_serve_plan(oc, comm, err, oc_coll_allgatherv(&shape, &blocks), &bind);
-	oc_buffer_close(&out, false, comm);
+	if (!err) {
+		bind.send_bytes = in.len[oc->rank];
+		blocks = (struct oc_blocks){.len = in.len, .off = in.off};
+		plan = oc_coll_allgatherv(&shape, &blocks);
+	}
+	err = oc_serve_plan(oc, err, plan, &bind);
+	oc_buffer_close(&out, false);
 	if (!err)
-		err = oc_vbuffer_unpack(&in, comm);
-out:
+		err = oc_vbuffer_unpack(&in);
 	oc_vbuffer_close(&in);
-	return err;
+	return oc_failure_end(oc, comm, OC_COLL_ALLGATHERV, err);
 }
 
 OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
 			      const int counts[], const int displs[], MPI_Datatype rtype,
 			      MPI_Comm comm)
 {
-	struct oc_comm *oc;
-	uint64_t total;
-	int size = oc_comm_ranks(comm);
+	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHERV, 0, comm);
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLGATHERV], total;
+	struct oc_comm *oc = NULL;
+	int size = oc_comm_ranks(&call, comm);
+	int err;
 
 	if (!size || !rtype || rtype == oc_abi.type_null || !oc_counts_total(counts, size, &total))
 		goto pass;
+	if (call.since)
+		oc_call_measure(&call, NULL, NULL, counts, rtype);
 	total *= oc_type_bytes(rtype, 1);
 	/* A mean block as long as a served block of MPI_Allgather. */
-	if (total < oc_adapter.agreed.min[OC_COLL_ALLGATHERV] * (uint64_t)size || !total)
-		goto pass;
-	oc = oc_comm_get(comm, total);
-	if (oc)
-		return serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
+	if (total >= min * (uint64_t)size && total)
+		oc = oc_comm_get(&call, comm, total);
+	else if (oc_adapter.active)
+		call.outcome = oc_outcome_below(min, total);
 pass:
-	oc_count_passed(OC_COLL_ALLGATHERV);
-	return pmpi()->Allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
+	if (oc)
+		err = serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
+	else
+		err = pmpi()->Allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,

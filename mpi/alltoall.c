@@ -14,59 +14,66 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	shape.stream = oc_streams(bytes * n);
 	/* In place, every block is read by one rank while another's is written
 	 * over it: send from a copy. */
-	err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype)
-		       : oc_buffer_send(&out, send, (size_t)scount * n, stype);
+	if (!in_place && !oc_same_bytes(scount, stype, bytes))
+		err = MPI_ERR_TRUNCATE;
+	else
+		err = in_place ? oc_buffer_copy(&out, recv, (size_t)rcount * n, rtype)
+			       : oc_buffer_send(&out, send, (size_t)scount * n, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	if (!err)
 		err = oc_buffer_recv(&in, recv, (size_t)rcount * n, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	err = oc_serve(oc, comm, err, &shape, &bind);
-	oc_buffer_close(&out, false, comm);
-	closed = oc_buffer_close(&in, !err, comm);
-	return err ? err : closed;
+	err = oc_serve(oc, err, &shape, &bind);
+	oc_buffer_close(&out, false);
+	closed = oc_buffer_close(&in, !err);
+	return oc_failure_end(oc, comm, OC_COLL_ALLTOALL, err ? err : closed);
 }
 
 OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
 			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_comm *oc;
+	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALL, 0, comm);
+	struct oc_comm *oc = NULL;
 	size_t bytes;
+	int err;
 
-	if (oc_eligible(OC_COLL_ALLTOALL, rcount, rtype, &bytes)) {
-		oc = oc_comm_get(comm, bytes);
-		if (oc)
-			return serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
-	}
-	oc_count_passed(OC_COLL_ALLTOALL);
-	return pmpi()->Alltoall(send, scount, stype, recv, rcount, rtype, comm);
+	if (oc_eligible(&call, rcount, rtype, &bytes))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc)
+		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
+	else
+		err = pmpi()->Alltoall(send, scount, stype, recv, rcount, rtype, comm);
+	return oc_call_end(&call, err);
 }
 
 /* Blocks that are long enough move here, the MPI exchanges the others. */
-static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, const int *sdispls,
-		   MPI_Datatype stype, void *recv, const int *rcounts, const int *rdispls,
-		   MPI_Datatype rtype, MPI_Comm comm)
+static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, const int *scounts,
+		   const int *sdispls, MPI_Datatype stype, void *recv, const int *rcounts,
+		   const int *rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALLV, 0, 0);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
-	struct oc_vbuffer out, in = {0};
+	struct oc_vbuffer out, in;
+	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks outs, ins;
-	int err;
+	int failure, opened, err = MPI_SUCCESS;
 
 	if (!oc_blocks_any(scounts, stype, oc->size, min, -1) &&
 	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
-		err = oc_serve_absent(oc, comm);
-		return err ? err
-			   : pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts,
-					       rdispls, rtype, comm);
+		call->outcome = OC_OUTCOME_SMALL;
+		oc_group_skip(oc->group);
+		return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
+					 rtype, comm);
 	}
-	err = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
-	if (!err)
-		err = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
-	if (!err)
-		err = oc_vbuffer_pack(&out);
+	/* Both in any case: the MPI is to get what is left of both. */
+	opened = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
+	failure = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
+	failure = opened ? opened : failure;
+	if (!failure)
+		failure = oc_vbuffer_pack(&out);
 	outs = (struct oc_blocks){.len = out.len, .off = out.off};
 	ins = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.send = out.at;
@@ -76,30 +83,39 @@ static int serve_v(struct oc_comm *oc, const void *send, const int *scounts, con
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
 	shape.stream = oc_streams(in.bytes);
-	err = oc_serve_plan(oc, comm, err, err ? NULL : oc_coll_alltoallv(&shape, &outs, &ins),
-			    &bind);
-	if (!err)
-		err = oc_vbuffer_unpack(&in, comm);
-	if (!err)
+	if (!failure)
+		plan = oc_coll_alltoallv(&shape, &outs, &ins);
+	failure = oc_serve_plan(oc, failure, plan, &bind);
+	if (!failure)
+		failure = oc_vbuffer_unpack(&in);
+	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLV, failure))
 		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
 					rtype, comm);
 	oc_vbuffer_close(&out);
 	oc_vbuffer_close(&in);
-	return err;
+	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLV, failure);
 }
 
 OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
 			     MPI_Datatype stype, void *recv, const int rcounts[],
 			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_comm *oc = send == MPI_IN_PLACE ? NULL : oc_comm_get(comm, OC_CREDIT_CALL);
+	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLV, 0, comm);
+	bool in_place = send == MPI_IN_PLACE;
+	struct oc_comm *oc = in_place ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	int err;
 
+	if (in_place && oc_adapter.active)
+		call.outcome = OC_OUTCOME_IN_PLACE;
+	if (call.since)
+		oc_call_measure(&call, in_place ? NULL : scounts, stype, rcounts, rtype);
 	if (oc)
-		return serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
-			       comm);
-	oc_count_passed(OC_COLL_ALLTOALLV);
-	return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
-				 comm);
+		err = serve_v(&call, oc, send, scounts, sdispls, stype, recv, rcounts, rdispls,
+			      rtype, comm);
+	else
+		err = pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
+					rtype, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,

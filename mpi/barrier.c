@@ -3,16 +3,20 @@
 
 OC_EXPORT int PMPI_Barrier(MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
+	struct oc_call call = oc_call_begin(OC_COLL_BARRIER, 0, comm);
+	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	struct oc_bind bind = {0};
 	struct oc_shape shape;
+	int err;
 
 	if (oc) {
 		shape = oc_shape_of(oc, OC_COLL_BARRIER, 0, 0);
-		return oc_serve(oc, comm, MPI_SUCCESS, &shape, &bind);
+		err = oc_failure_end(oc, comm, OC_COLL_BARRIER,
+				     oc_serve(oc, MPI_SUCCESS, &shape, &bind));
+	} else {
+		err = pmpi()->Barrier(comm);
 	}
-	oc_count_passed(OC_COLL_BARRIER);
-	return pmpi()->Barrier(comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Barrier(MPI_Comm comm)

@@ -21,23 +21,25 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 		bind.recv = data.at;
 		bind.recv_bytes = bytes;
 	}
-	err = oc_serve(oc, comm, err, &shape, &bind);
-	closed = oc_buffer_close(&data, !sends && !err, comm);
-	return err ? err : closed;
+	err = oc_serve(oc, err, &shape, &bind);
+	closed = oc_buffer_close(&data, !sends && !err);
+	return oc_failure_end(oc, comm, OC_COLL_BCAST, err ? err : closed);
 }
 
 OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-	struct oc_comm *oc;
+	struct oc_call call = oc_call_begin(OC_COLL_BCAST, root, comm);
+	struct oc_comm *oc = NULL;
 	size_t bytes;
+	int err;
 
-	if (oc_eligible(OC_COLL_BCAST, count, type, &bytes)) {
-		oc = oc_comm_get(comm, bytes);
-		if (oc && root >= 0 && root < oc->size)
-			return serve(oc, buffer, count, type, root, comm, bytes);
-	}
-	oc_count_passed(OC_COLL_BCAST);
-	return pmpi()->Bcast(buffer, count, type, root, comm);
+	if (oc_eligible(&call, count, type, &bytes))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc && root >= 0 && root < oc->size)
+		err = serve(oc, buffer, count, type, root, comm, bytes);
+	else
+		err = pmpi()->Bcast(buffer, count, type, root, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)

@@ -170,7 +170,7 @@ int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datat
 	return buffer_open(buffer, user, count, type, false);
 }
 
-int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm)
+int oc_buffer_close(struct oc_buffer *buffer, bool unpack)
 {
 	int err = MPI_SUCCESS;
 
@@ -182,5 +182,5 @@ int oc_buffer_close(struct oc_buffer *buffer, bool unpack, MPI_Comm comm)
 		oc_heap_free(buffer->at);
 	else
 		free(buffer->at);
-	return err ? oc_comm_raise(comm, err) : MPI_SUCCESS;
+	return err;
 }

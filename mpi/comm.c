@@ -100,8 +100,16 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	struct oc_group *group;
 
 	oc->tried = true;
-	if (oc->size < 2 || oc->size > OC_MAX_RANKS || !members_on_node(comm, oc->size))
+	oc->outcome = OC_OUTCOME_ALONE;
+	if (oc->size < 2)
 		return;
+	oc->outcome = OC_OUTCOME_BEYOND;
+	if (oc->size > OC_MAX_RANKS || !members_on_node(comm, oc->size))
+		return;
+	oc->outcome = OC_OUTCOME_PROFILE;
+	if (oc_adapter.agreed.profile)
+		return;
+	oc->outcome = OC_OUTCOME_SETUP;
 	group = oc_group_offer(oc_adapter.node, (uint32_t)oc->size, &cards[oc->rank]);
 	if (pmpi()->Allgather(MPI_IN_PLACE, 0, oc_abi.byte, cards, (int)sizeof(*cards), oc_abi.byte,
 			      comm))
@@ -115,9 +123,10 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	}
 	group->progress = drive_progress;
 	oc->group = group;
+	oc->outcome = OC_OUTCOME_SERVED;
 }
 
-static struct oc_comm *lookup(MPI_Comm comm)
+static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 {
 	struct oc_comm *oc = NULL;
 	unsigned int now = __atomic_load_n(&freed, __ATOMIC_ACQUIRE);
@@ -125,20 +134,31 @@ static struct oc_comm *lookup(MPI_Comm comm)
 
 	if (last.comm == comm && last.freed == now && last.oc)
 		return last.oc;
+	call->outcome = OC_OUTCOME_INVALID;
 	if (!comm || comm == oc_abi.comm_null)
 		return NULL;
 	if (pmpi()->Comm_get_attr(comm, oc_adapter.keyval, &oc, &found))
 		return NULL;
 	if (!found) {
-		if (pmpi()->Comm_test_inter(comm, &inter) || inter)
+		if (pmpi()->Comm_test_inter(comm, &inter))
 			return NULL;
+		call->outcome = OC_OUTCOME_INTER;
+		if (inter)
+			return NULL;
+		call->outcome = OC_OUTCOME_SETUP;
 		oc = calloc(1, sizeof(*oc));
 		if (!oc || pmpi()->Comm_size(comm, &oc->size) ||
 		    pmpi()->Comm_rank(comm, &oc->rank) ||
 		    pmpi()->Comm_set_attr(comm, oc_adapter.keyval, oc)) {
 			free(oc);
+			/* The others will meet in the making of the group, when this
+			 * rank, which does not count, is in another call: they
+			 * would wait for ever, and nobody would know for what. */
+			fprintf(stderr, "onecopy: out of memory for a communicator\n");
+			pmpi()->Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
 			return NULL;
 		}
+		oc->outcome = OC_OUTCOME_EARLY;
 	}
 	last.comm = comm;
 	last.oc = oc;
@@ -146,23 +166,28 @@ static struct oc_comm *lookup(MPI_Comm comm)
 	return oc;
 }
 
-int oc_comm_ranks(MPI_Comm comm)
+int oc_comm_ranks(struct oc_call *call, MPI_Comm comm)
 {
-	int size, inter;
+	int size, inter = 0;
 
-	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
-	    pmpi()->Comm_test_inter(comm, &inter) || inter || pmpi()->Comm_size(comm, &size))
+	if (!oc_call_known(call))
 		return 0;
+	if (!comm || comm == oc_abi.comm_null || pmpi()->Comm_test_inter(comm, &inter) || inter ||
+	    pmpi()->Comm_size(comm, &size)) {
+		if (oc_adapter.active)
+			call->outcome = inter ? OC_OUTCOME_INTER : OC_OUTCOME_INVALID;
+		return 0;
+	}
 	return size;
 }
 
-struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes)
+struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes)
 {
 	struct oc_comm *oc;
 
 	if (!oc_adapter.active)
 		return NULL;
-	oc = lookup(comm);
+	oc = lookup(call, comm);
 	if (!oc)
 		return NULL;
 	if (!oc->tried) {
@@ -170,33 +195,6 @@ struct oc_comm *oc_comm_get(MPI_Comm comm, size_t bytes)
 		if (oc->credit >= oc_adapter.agreed.credit)
 			create_group(comm, oc);
 	}
+	call->outcome = oc->outcome;
 	return oc->group ? oc : NULL;
-}
-
-static int report(MPI_Comm comm, const char *what, int code)
-{
-	fprintf(stderr, "onecopy: %s, in a collective call\n", what);
-	pmpi()->Comm_call_errhandler(comm, code);
-	return code;
-}
-
-int oc_comm_fail(MPI_Comm comm, int err)
-{
-	const char *what = err == -EPIPE      ? "a rank of the communicator died"
-			   : err == -EMSGSIZE ? "ranks passed different amounts of data"
-			   : err == -ENOMEM   ? "out of memory"
-					      : "internal error";
-	int code = err == -EMSGSIZE ? MPI_ERR_TRUNCATE
-		   : err == -ENOMEM ? MPI_ERR_NO_MEM
-				    : MPI_ERR_OTHER;
-
-	return report(comm, what, code);
-}
-
-int oc_comm_raise(MPI_Comm comm, int code)
-{
-	const char *what = code == MPI_ERR_NO_MEM ? "out of memory"
-						  : "the MPI cannot convert the data of a buffer";
-
-	return report(comm, what, code);
 }

@@ -30,89 +30,95 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 						 rtype, true);
 		}
 	}
+	if (!err && gathers && !shape.in_place && !oc_same_bytes(scount, stype, bytes))
+		err = MPI_ERR_TRUNCATE;
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
 	}
-	err = oc_serve(oc, comm, err, &shape, &bind);
-	oc_buffer_close(&out, false, comm);
-	closed = oc_buffer_close(&in, !err, comm);
-	return err ? err : closed;
+	err = oc_serve(oc, err, &shape, &bind);
+	oc_buffer_close(&out, false);
+	closed = oc_buffer_close(&in, !err);
+	return oc_failure_end(oc, comm, OC_COLL_GATHER, err ? err : closed);
 }
 
 OC_EXPORT int PMPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
 			  MPI_Datatype rtype, int root, MPI_Comm comm)
 {
-	struct oc_comm *oc;
+	struct oc_call call = oc_call_begin(OC_COLL_GATHER, root, comm);
+	struct oc_comm *oc = NULL;
 	size_t bytes;
-	int rank;
+	int rank, err;
 
-	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
+	if (!oc_call_known(&call) || !comm || comm == oc_abi.comm_null ||
 	    pmpi()->Comm_rank(comm, &rank))
 		goto pass;
-	if (!(rank == root ? oc_eligible(OC_COLL_GATHER, rcount, rtype, &bytes)
-			   : oc_eligible(OC_COLL_GATHER, scount, stype, &bytes)))
+	if (!(rank == root ? oc_eligible(&call, rcount, rtype, &bytes)
+			   : oc_eligible(&call, scount, stype, &bytes)))
 		goto pass;
-	oc = oc_comm_get(comm, bytes);
-	if (oc && root >= 0 && root < oc->size)
-		return serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
+	oc = oc_comm_get(&call, comm, bytes);
 pass:
-	oc_count_passed(OC_COLL_GATHER);
-	return pmpi()->Gather(send, scount, stype, recv, rcount, rtype, root, comm);
+	if (oc && root >= 0 && root < oc->size)
+		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
+	else
+		err = pmpi()->Gather(send, scount, stype, recv, rcount, rtype, root, comm);
+	return oc_call_end(&call, err);
 }
 
 /* The root: blocks that are long enough come straight from their senders, then
  * the MPI gathers the others. */
-static int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
-		      void *recv, const int *counts, const int *displs, MPI_Datatype rtype,
-		      MPI_Comm comm)
+static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send, int scount,
+		      MPI_Datatype stype, void *recv, const int *counts, const int *displs,
+		      MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, oc->rank, 0);
 	int skip = send == MPI_IN_PLACE ? oc->rank : -1;
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
+	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
-	int err;
+	int failure, err = MPI_SUCCESS;
+	bool own;
 
 	if (!oc_blocks_any(counts, rtype, oc->size, min, skip)) {
-		err = oc_serve_absent(oc, comm);
-		return err ? err
-			   : pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype,
-					     oc->rank, comm);
+		call->outcome = OC_OUTCOME_SMALL;
+		oc_group_skip(oc->group);
+		return pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, oc->rank,
+				       comm);
 	}
-	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
-	if (err) {
-		err = oc_serve_plan(oc, comm, err, NULL, &bind);
-		goto out;
-	}
-	if (in.len[oc->rank])
-		err = oc_buffer_send(&out, send, (size_t)scount, stype);
-	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
+	failure = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
+	own = oc_vbuffer_serves(&in, oc->rank);
+	if (!failure && own)
+		failure = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	bind.recv_hole = oc_vbuffer_has_hole(&in);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = in.off;
 	shape.stream = oc_streams(in.bytes);
-	err = oc_serve_plan(oc, comm, err, oc_coll_gatherv(&shape, &blocks), &bind);
-	oc_buffer_close(&out, false, comm);
-	if (!err)
-		err = oc_vbuffer_unpack(&in, comm);
-	if (!err)
-		err = pmpi()->Gatherv(send, in.len[oc->rank] ? 0 : scount, stype, recv, in.rest,
-				      displs, rtype, oc->rank, comm);
-out:
+	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
+	if (!failure) {
+		bind.recv_hole = oc_vbuffer_has_hole(&in);
+		plan = oc_coll_gatherv(&shape, &blocks);
+	}
+	failure = oc_serve_plan(oc, failure, plan, &bind);
+	oc_buffer_close(&out, false);
+	if (!failure)
+		failure = oc_vbuffer_unpack(&in);
+	if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
+		err = pmpi()->Gatherv(send, own ? 0 : scount, stype, recv, in.rest, displs, rtype,
+				      oc->rank, comm);
 	oc_vbuffer_close(&in);
-	return err;
+	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
+/* A leaf's block. A failure. */
 static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
-		      int root, MPI_Comm comm, size_t bytes)
+		      int root, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, 0);
 	struct oc_bind bind = {0};
@@ -126,8 +132,8 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	err = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
-	err = oc_serve_plan(oc, comm, err, oc_coll_gatherv(&shape, &blocks), &bind);
-	oc_buffer_close(&out, false, comm);
+	err = oc_serve_plan(oc, err, oc_coll_gatherv(&shape, &blocks), &bind);
+	oc_buffer_close(&out, false);
 	return err;
 }
 
@@ -135,25 +141,31 @@ OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, voi
 			   const int counts[], const int displs[], MPI_Datatype rtype, int root,
 			   MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
+	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
+	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	int failure, err = MPI_SUCCESS;
 	size_t bytes;
-	int err;
 
-	if (!oc || root < 0 || root >= oc->size) {
-		oc_count_passed(OC_COLL_GATHERV);
-		return pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root,
-				       comm);
+	if (call.since)
+		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
+				       stype);
+	if (oc && oc->rank == root) {
+		err = serve_root(&call, oc, send, scount, stype, recv, counts, displs, rtype, comm);
+		return oc_call_end(&call, err);
 	}
-	if (oc->rank == root)
-		return serve_root(oc, send, scount, stype, recv, counts, displs, rtype, comm);
-	if (oc_eligible(OC_COLL_GATHERV, scount, stype, &bytes)) {
-		err = serve_leaf(oc, send, scount, stype, root, comm, bytes);
-		scount = 0;
-	} else {
-		err = oc_serve_absent(oc, comm);
+	if (oc && root >= 0 && root < oc->size) {
+		if (oc_eligible(&call, scount, stype, &bytes)) {
+			failure = serve_leaf(oc, send, scount, stype, root, bytes);
+			if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
+				err = pmpi()->Gatherv(send, 0, stype, recv, counts, displs, rtype,
+						      root, comm);
+			err = err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
+			return oc_call_end(&call, err);
+		}
+		oc_group_skip(oc->group);
 	}
-	return err ? err
-		   : pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+	err = pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,

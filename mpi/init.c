@@ -20,6 +20,7 @@
 #include "heap.h"
 #include "../preload/malloc.h"
 #include "presence.h"
+#include "tell.h"
 #include "tune.h"
 
 #define VERSION ((uint32_t)ONECOPY_VERSION_MAJOR << 16 | ONECOPY_VERSION_MINOR)
@@ -27,6 +28,8 @@
 #define PRESENCE_TAG 1 /* of the communicator's making, not of messages */
 
 struct oc_adapter oc_adapter;
+
+static const char cannot_tell[] = "the MPI cannot tell this machine's ranks";
 
 /* Logical and over the node's ranks. */
 static bool all_agree(MPI_Comm node_comm, bool mine)
@@ -51,7 +54,7 @@ static bool takes_device_pointers(void)
 
 static const char *unwilling(void)
 {
-	if (oc_env()->off)
+	if (oc_env()->off && !oc_env()->profile)
 		return "ONECOPY=off";
 	if (!oc_env()->mech)
 		return "ONECOPY_MECH names no mechanism";
@@ -59,7 +62,7 @@ static const char *unwilling(void)
 		return "this MPI takes pointers to GPU memory, and there is a GPU";
 	if (oc_buffer_setup())
 		return "this MPI packs data in a form of its own";
-	if (oc_heap_init() || oc_heap_fd() < 0)
+	if (!oc_env()->profile && (oc_heap_init() || oc_heap_fd() < 0))
 		return oc_heap_reason();
 	return NULL;
 }
@@ -109,23 +112,37 @@ static int agree(MPI_Comm node_comm, int node_rank)
 			 (unsigned long long)key[0], (unsigned long long)key[1]);
 		oc_tune_defaults(agreed, oc_env());
 		agreed->version = VERSION;
+		agreed->profile = oc_env()->profile;
 	}
 	return pmpi()->Bcast(agreed, (int)sizeof(*agreed), oc_abi.byte, 0, node_comm) ? -EIO : 0;
 }
 
-static int join(MPI_Comm node_comm, int node_rank, int node_size)
+static bool is_agreed(void)
+{
+	return oc_adapter.agreed.version == VERSION &&
+	       oc_adapter.agreed.profile == oc_env()->profile;
+}
+
+static int join(int node_rank, int node_size)
 {
 	struct oc_node_attr attr = {
 		.size = sizeof(attr),
-		.name = oc_adapter.agreed.name,
 		.rank = (uint32_t)node_rank,
 		.nranks = (uint32_t)node_size,
 		.timeout_ms = 20000,
 	};
-	int err = oc_node_join(&attr, &oc_adapter.node);
+	int err;
 
-	if (err)
-		oc_note("cannot join the node's processes: %s", strerror(-err));
+	if (!oc_presence_sockets(&attr.fd, &attr.peer_fds))
+		attr.name = oc_adapter.agreed.name;
+	err = oc_node_join(&attr, &oc_adapter.node);
+	if (!err) {
+		oc_heap_share((unsigned int)node_size);
+		return 0;
+	}
+	/* So that those who are still in it hear of it. */
+	oc_presence_withdraw();
+	oc_note("cannot join the node's processes: %s", strerror(-err));
 	return err;
 }
 
@@ -178,19 +195,21 @@ static const char *start_node(MPI_Comm node_comm)
 	int rank, size;
 
 	if (pmpi()->Comm_size(node_comm, &size) || pmpi()->Comm_rank(node_comm, &rank))
-		return "the MPI cannot tell this machine's ranks";
+		return cannot_tell;
 	if (size < 2)
 		return "one rank on this machine";
 	if (size > OC_MAX_RANKS)
 		return "too many ranks on this machine";
+	oc_adapter.first = rank == 0;
 	why = unwilling();
-	if (why)
-		oc_note("not used: %s", why);
-	if (!all_agree(node_comm, !why))
+	if (!all_agree(node_comm, !why)) {
+		oc_tell_unwilling(node_comm, rank, why);
 		return why ? why : "another rank of this machine cannot take part";
-	if (agree(node_comm, rank) || !all_agree(node_comm, oc_adapter.agreed.version == VERSION))
-		return "this machine's ranks have different versions of onecopy";
-	if (!all_agree(node_comm, join(node_comm, rank, size) == 0)) {
+	}
+	if (agree(node_comm, rank) || !all_agree(node_comm, is_agreed()))
+		return "this machine's ranks have different versions of onecopy, or not all "
+		       "ONECOPY=profile";
+	if (!oc_env()->profile && !all_agree(node_comm, join(rank, size) == 0)) {
 		leave();
 		return "this machine's ranks cannot join";
 	}
@@ -201,56 +220,71 @@ static const char *start_node(MPI_Comm node_comm)
 	return NULL;
 }
 
-/* A communicator of the ranks @present[@count]; none of the others has to take part. */
-static int comm_of(const int *present, int count, MPI_Comm *comm)
+/* The group of the world's ranks @present[@count]. */
+static int group_of(const int *present, int count, MPI_Group *group)
 {
-	MPI_Group world, group;
+	MPI_Group world;
 	int err;
 
 	if (pmpi()->Comm_group(oc_abi.comm_world, &world))
 		return -EIO;
-	err = pmpi()->Group_incl(world, count, present, &group) ? -EIO : 0;
-	if (!err) {
-		if (pmpi()->Comm_create_group(oc_abi.comm_world, group, PRESENCE_TAG, comm))
-			err = -EIO;
-		pmpi()->Group_free(&group);
-	}
+	err = pmpi()->Group_incl(world, count, present, group) ? -EIO : 0;
 	pmpi()->Group_free(&world);
 	return err;
+}
+
+/* A communicator of the ranks @present[@count]; none of the others has to take part. */
+static const char *comm_of(const int *present, int count, MPI_Comm *comm)
+{
+	MPI_Group group;
+	int err = group_of(present, count, &group);
+
+	/* The last moment at which one rank may fail: the rest of it is the MPI's. */
+	if (!oc_presence_agree(present, count, !err)) {
+		if (!err)
+			pmpi()->Group_free(&group);
+		return "this machine's ranks did not all find each other";
+	}
+	err = pmpi()->Comm_create_group(oc_abi.comm_world, group, PRESENCE_TAG, comm);
+	pmpi()->Group_free(&group);
+	return err ? cannot_tell : NULL;
 }
 
 /* NULL, with a communicator of this machine's ranks that run under us, or why there is none. */
 static const char *find_node(MPI_Comm *node_comm)
 {
-	static const char unknown[] = "the MPI cannot tell this machine's ranks";
 	int present[OC_MAX_RANKS], size, count;
 
 	if (pmpi()->Comm_size(oc_abi.comm_world, &size))
-		return unknown;
+		return cannot_tell;
 	count = oc_presence_find(size, present, OC_MAX_RANKS);
 	if (count < 0)
 		return pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0,
 					       oc_abi.info_null, node_comm)
-			       ? unknown
+			       ? cannot_tell
 			       : NULL;
 	if (size < 2)
 		return "one rank on this machine";
+	if (count < 1)
+		return "this rank cannot find the others: no descriptor was left";
 	if (count < 2)
 		return "no other rank on this machine runs under onecopy";
 	if (count > OC_MAX_RANKS)
 		return "too many ranks on this machine";
-	return comm_of(present, count, node_comm) ? unknown : NULL;
+	return comm_of(present, count, node_comm);
 }
 
 static const char *start(void)
 {
 	MPI_Comm node_comm;
 	const char *why = "this MPI library lacks symbols of its ABI";
+	int rank;
 
-	if (oc_abi_init()) {
-		oc_note("%s", why);
+	if (oc_abi_init())
 		return why;
-	}
+	oc_adapter.knows_types = true;
+	if (!pmpi()->Comm_rank(oc_abi.comm_world, &rank))
+		oc_note_rank(rank);
 	why = find_node(&node_comm);
 	if (why)
 		return why;
@@ -262,16 +296,23 @@ static const char *start(void)
 static void initialised(void)
 {
 	spare_children();
+	oc_adapter.first = true;
 	if (oc_pmpi_is_ours()) {
-		oc_malloc_activate();
 		oc_adapter.idle = start();
 	} else {
 		oc_adapter.idle =
 			"the MPI is not the one that onecopy's " OC_ABI_NAME " library is made for";
-		oc_note("not used: %s", oc_adapter.idle);
 	}
 	oc_adapter.active = !oc_adapter.idle;
+	/* Where nothing is served the heap would be a cost and no more. */
+	if (oc_adapter.active)
+		oc_malloc_activate();
+	else
+		oc_malloc_retire();
 	oc_presence_withdraw();
+	oc_record_start();
+	if (oc_adapter.first)
+		oc_tell_start();
 }
 
 OC_EXPORT int PMPI_Init(int *argc, char ***argv)
@@ -279,11 +320,14 @@ OC_EXPORT int PMPI_Init(int *argc, char ***argv)
 	int err;
 
 	oc_presence_announce();
+	oc_record_open();
 	oc_malloc_bypass++;
 	err = pmpi()->Init(argc, argv);
 	oc_malloc_bypass--;
 	if (!err)
 		initialised();
+	else
+		oc_presence_withdraw();
 	return err;
 }
 
@@ -292,11 +336,14 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 	int err;
 
 	oc_presence_announce();
+	oc_record_open();
 	oc_malloc_bypass++;
 	err = pmpi()->Init_thread(argc, argv, required, provided);
 	oc_malloc_bypass--;
 	if (!err)
 		initialised();
+	else
+		oc_presence_withdraw();
 	return err;
 }
 
@@ -305,13 +352,19 @@ OC_EXPORT int PMPI_Finalize(void)
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
 		oc_comm_teardown();
-		oc_stats_write();
+		oc_record_finish();
 		leave();
 	} else if (oc_adapter.idle) {
-		oc_stats_write();
+		oc_record_finish();
 		oc_adapter.idle = NULL;
 	}
 	return pmpi()->Finalize();
+}
+
+OC_EXPORT int PMPI_Abort(MPI_Comm comm, int code)
+{
+	oc_record_abort(code);
+	return pmpi()->Abort(comm, code);
 }
 
 OC_EXPORT int MPI_Init(int *argc, char ***argv)
@@ -328,4 +381,9 @@ OC_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 OC_EXPORT int MPI_Finalize(void)
 {
 	return oc_tool()->Finalize ? oc_tool()->Finalize() : PMPI_Finalize();
+}
+
+OC_EXPORT int MPI_Abort(MPI_Comm comm, int code)
+{
+	return oc_tool()->Abort ? oc_tool()->Abort(comm, code) : PMPI_Abort(comm, code);
 }

@@ -3,18 +3,36 @@
  * the MPI for memory means to communicate from it. */
 #include "adapter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "abi.h"
 #include "env.h"
 #include "heap.h"
 #include "../preload/malloc.h"
+
+#define ALIGN_MIN ((size_t)4096)
+
+/* MPI 4.0, 9.6: a power of two that the caller may ask for. */
+static size_t alignment(MPI_Info info)
+{
+	int (*get)(MPI_Info, const char *, int, char *, int *) = oc_pmpi_symbol("PMPI_Info_get");
+	char value[32] = "";
+	size_t align = 0;
+	int there = 0;
+
+	if (info != oc_abi.info_null && get &&
+	    !get(info, "mpi_minimum_memory_alignment", sizeof(value) - 1, value, &there) && there)
+		align = strtoull(value, NULL, 10);
+	return align > ALIGN_MIN && !(align & (align - 1)) ? align : ALIGN_MIN;
+}
 
 OC_EXPORT int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
 	void *p = NULL;
 
 	if (oc_adapter.active && size > 0 && !oc_env()->heap_off)
-		p = oc_heap_memalign(4096, (size_t)size);
+		p = oc_heap_memalign(alignment(info), (size_t)size);
 	if (!p) {
 		int err;
 

@@ -25,6 +25,7 @@ static const struct {
 	{"PMPI_Init", offsetof(struct oc_pmpi, Init)},
 	{"PMPI_Init_thread", offsetof(struct oc_pmpi, Init_thread)},
 	{"PMPI_Finalize", offsetof(struct oc_pmpi, Finalize)},
+	{"PMPI_Abort", offsetof(struct oc_pmpi, Abort)},
 	{"PMPI_Bcast", offsetof(struct oc_pmpi, Bcast)},
 	{"PMPI_Scatter", offsetof(struct oc_pmpi, Scatter)},
 	{"PMPI_Scatterv", offsetof(struct oc_pmpi, Scatterv)},
@@ -66,6 +67,10 @@ static const struct {
 	{"PMPI_Comm_delete_attr", offsetof(struct oc_pmpi, Comm_delete_attr)},
 	{"PMPI_Comm_call_errhandler", offsetof(struct oc_pmpi, Comm_call_errhandler)},
 	{"PMPI_Comm_set_errhandler", offsetof(struct oc_pmpi, Comm_set_errhandler)},
+	{"PMPI_Comm_get_errhandler", offsetof(struct oc_pmpi, Comm_get_errhandler)},
+	{"PMPI_Errhandler_free", offsetof(struct oc_pmpi, Errhandler_free)},
+	{"PMPI_Add_error_code", offsetof(struct oc_pmpi, Add_error_code)},
+	{"PMPI_Add_error_string", offsetof(struct oc_pmpi, Add_error_string)},
 	{"PMPI_Group_translate_ranks", offsetof(struct oc_pmpi, Group_translate_ranks)},
 	{"PMPI_Group_incl", offsetof(struct oc_pmpi, Group_incl)},
 	{"PMPI_Group_free", offsetof(struct oc_pmpi, Group_free)},
@@ -111,6 +116,17 @@ void *oc_pmpi_symbol(const char *name)
 	if (!at && library)
 		at = dlsym(library, name);
 	return at;
+}
+
+void oc_pmpi_name(char *name, size_t size)
+{
+	int (*ask)(char *, int *) = oc_pmpi_symbol("MPI_Get_library_version");
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	int len;
+
+	if (ask && ask(text, &len))
+		text[0] = '\0';
+	snprintf(name, size, "%.*s", (int)strcspn(text, ",\n"), text);
 }
 
 /*

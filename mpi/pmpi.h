@@ -11,6 +11,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <mpi.h>
 
@@ -18,6 +19,7 @@ struct oc_pmpi {
 	int (*Init)(int *, char ***);
 	int (*Init_thread)(int *, char ***, int, int *);
 	int (*Finalize)(void);
+	int (*Abort)(MPI_Comm, int);
 	int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Scatter)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Scatterv)(const void *, const int *, const int *, MPI_Datatype, void *, int,
@@ -66,6 +68,10 @@ struct oc_pmpi {
 	int (*Comm_delete_attr)(MPI_Comm, int);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
+	int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler *);
+	int (*Errhandler_free)(MPI_Errhandler *);
+	int (*Add_error_code)(int, int *);
+	int (*Add_error_string)(int, const char *);
 	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
 	int (*Group_incl)(MPI_Group, int, const int *, MPI_Group *);
 	int (*Group_free)(MPI_Group *);
@@ -97,6 +103,9 @@ static inline const struct oc_pmpi *pmpi(void)
 
 /* Whether that is an MPI of the ABI this library is made for. Any thread. */
 bool oc_pmpi_is_ours(void);
+
+/* What the MPI calls itself, without the details. Between MPI_Init and MPI_Finalize. */
+void oc_pmpi_name(char *name, size_t size);
 
 static inline const struct oc_pmpi *oc_tool(void)
 {

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 /* What CALC needs to know, if it can do this reduction. */
-static bool calc_of(struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
+static bool calc_of(struct oc_call *call, struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
 {
+	call->outcome = OC_OUTCOME_OPERATOR;
 	bind->op = oc_abi_op(op);
 	bind->type = oc_abi_type(type);
 	return bind->op && bind->type && oc_calc_supported(bind->op, bind->type);
@@ -30,39 +31,52 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	}
 	bind->scratch_bytes = oc_coll_slice_max(&shape, bytes);
 	shape.stream = oc_streams(bytes);
-	return oc_serve(oc, comm, MPI_SUCCESS, &shape, bind);
+	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
 }
 
 OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			  int root, MPI_Comm comm)
 {
+	struct oc_call call = oc_call_begin(OC_COLL_REDUCE, root, comm);
 	struct oc_bind bind = {0};
-	struct oc_comm *oc;
+	struct oc_comm *oc = NULL;
 	size_t bytes;
+	int err;
 
-	if (oc_eligible(OC_COLL_REDUCE, count, type, &bytes) && calc_of(&bind, op, type)) {
-		oc = oc_comm_get(comm, bytes);
-		if (oc && root >= 0 && root < oc->size)
-			return serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
-	}
-	oc_count_passed(OC_COLL_REDUCE);
-	return pmpi()->Reduce(send, recv, count, type, op, root, comm);
+	if (oc_eligible(&call, count, type, &bytes) && calc_of(&call, &bind, op, type))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc && root >= 0 && root < oc->size)
+		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
+	else
+		err = pmpi()->Reduce(send, recv, count, type, op, root, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm)
 {
+	struct oc_call call = oc_call_begin(OC_COLL_ALLREDUCE, 0, comm);
 	struct oc_bind bind = {0};
-	struct oc_comm *oc;
+	struct oc_comm *oc = NULL;
 	size_t bytes;
+	int err;
 
-	if (oc_eligible(OC_COLL_ALLREDUCE, count, type, &bytes) && calc_of(&bind, op, type)) {
-		oc = oc_comm_get(comm, bytes);
-		if (oc)
-			return serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
-	}
-	oc_count_passed(OC_COLL_ALLREDUCE);
-	return pmpi()->Allreduce(send, recv, count, type, op, comm);
+	if (oc_eligible(&call, count, type, &bytes) && calc_of(&call, &bind, op, type))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc)
+		err = serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
+	else
+		err = pmpi()->Allreduce(send, recv, count, type, op, comm);
+	return oc_call_end(&call, err);
+}
+
+/* Without memory for what a Reduce_scatter needs before it can take part. */
+static int decline(struct oc_comm *oc, MPI_Comm comm)
+{
+	struct oc_bind bind = {0};
+	int err = oc_serve_plan(oc, MPI_ERR_NO_MEM, NULL, &bind);
+
+	return oc_failure_end(oc, comm, OC_COLL_REDUCE_SCATTER, err);
 }
 
 /* @counts: [size] elements of each rank's block. */
@@ -78,7 +92,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	int err;
 
 	if (!len)
-		return oc_serve_plan(oc, comm, MPI_ERR_NO_MEM, NULL, bind);
+		return decline(oc, comm);
 	for (size_t r = 0; r < n; r++) {
 		len[r] = (uint64_t)counts[r] * elem;
 		len[n + r] = total;
@@ -92,63 +106,78 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	bind->recv_bytes = len[oc->rank];
 	bind->scratch_bytes = shape.in_place ? len[oc->rank] : 0;
 	shape.stream = oc_streams(len[oc->rank]);
-	err = oc_serve_plan(oc, comm, MPI_SUCCESS, oc_coll_reduce_scatter(&shape, &blocks), bind);
+	err = oc_serve_plan(oc, MPI_SUCCESS, oc_coll_reduce_scatter(&shape, &blocks), bind);
 	free(len);
-	return err;
+	return oc_failure_end(oc, comm, OC_COLL_REDUCE_SCATTER, err);
 }
 
 /* What a call whose blocks have @count elements together is decided by. */
-static struct oc_comm *get_scatter(struct oc_bind *bind, uint64_t count, MPI_Datatype type,
-				   MPI_Op op, MPI_Comm comm)
+static struct oc_comm *get_scatter(struct oc_call *call, struct oc_bind *bind, uint64_t count,
+				   MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	uint64_t bytes = count * oc_type_bytes(type, 1);
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER];
 
-	if (bytes < oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER] || !calc_of(bind, op, type))
+	call->size = bytes;
+	if (!oc_adapter.active)
 		return NULL;
-	return oc_comm_get(comm, bytes);
+	call->outcome = oc_outcome_below(min, bytes);
+	if (bytes < min || !calc_of(call, bind, op, type))
+		return NULL;
+	return oc_comm_get(call, comm, bytes);
 }
 
 OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
 				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
+	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
-	struct oc_comm *oc;
+	struct oc_comm *oc = NULL;
 	uint64_t total;
-	int size = oc_comm_ranks(comm);
+	int size = oc_comm_ranks(&call, comm);
+	int err;
 
-	if (!size || !type || type == oc_abi.type_null || !oc_counts_total(counts, size, &total))
-		goto pass;
-	oc = get_scatter(&bind, total, type, op, comm);
+	if (size && type && type != oc_abi.type_null && oc_counts_total(counts, size, &total))
+		oc = get_scatter(&call, &bind, total, type, op, comm);
 	if (oc)
-		return serve_scatter(oc, &bind, send, recv, counts, comm);
-pass:
-	oc_count_passed(OC_COLL_REDUCE_SCATTER);
-	return pmpi()->Reduce_scatter(send, recv, counts, type, op, comm);
+		err = serve_scatter(oc, &bind, send, recv, counts, comm);
+	else
+		err = pmpi()->Reduce_scatter(send, recv, counts, type, op, comm);
+	return oc_call_end(&call, err);
+}
+
+/* Blocks of one length. */
+static int serve_blocks(struct oc_comm *oc, struct oc_bind *bind, const void *send, void *recv,
+			int count, MPI_Comm comm)
+{
+	int *counts = calloc((size_t)oc->size, sizeof(*counts));
+	int err;
+
+	if (!counts)
+		return decline(oc, comm);
+	for (int r = 0; r < oc->size; r++)
+		counts[r] = count;
+	err = serve_scatter(oc, bind, send, recv, counts, comm);
+	free(counts);
+	return err;
 }
 
 OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
 					MPI_Op op, MPI_Comm comm)
 {
+	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
 	struct oc_comm *oc = NULL;
-	int size = oc_comm_ranks(comm);
-	int *counts;
+	int size = oc_comm_ranks(&call, comm);
 	int err;
 
 	if (size && count > 0 && type && type != oc_abi.type_null)
-		oc = get_scatter(&bind, (uint64_t)size * (uint64_t)count, type, op, comm);
-	if (!oc) {
-		oc_count_passed(OC_COLL_REDUCE_SCATTER);
-		return pmpi()->Reduce_scatter_block(send, recv, count, type, op, comm);
-	}
-	counts = calloc((size_t)size, sizeof(*counts));
-	if (!counts)
-		return oc_serve_plan(oc, comm, MPI_ERR_NO_MEM, NULL, &bind);
-	for (int r = 0; r < size; r++)
-		counts[r] = count;
-	err = serve_scatter(oc, &bind, send, recv, counts, comm);
-	free(counts);
-	return err;
+		oc = get_scatter(&call, &bind, (uint64_t)size * (uint64_t)count, type, op, comm);
+	if (oc)
+		err = serve_blocks(oc, &bind, send, recv, count, comm);
+	else
+		err = pmpi()->Reduce_scatter_block(send, recv, count, type, op, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,

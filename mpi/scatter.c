@@ -16,67 +16,71 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
 	}
+	if (!err && oc->rank == root && !shape.in_place && !oc_same_bytes(rcount, rtype, bytes))
+		err = MPI_ERR_TRUNCATE;
 	if (!err && !shape.in_place) {
 		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
 	}
-	err = oc_serve(oc, comm, err, &shape, &bind);
-	oc_buffer_close(&out, false, comm);
-	closed = oc_buffer_close(&in, !err, comm);
-	return err ? err : closed;
+	err = oc_serve(oc, err, &shape, &bind);
+	oc_buffer_close(&out, false);
+	closed = oc_buffer_close(&in, !err);
+	return oc_failure_end(oc, comm, OC_COLL_SCATTER, err ? err : closed);
 }
 
 OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
 			   MPI_Datatype rtype, int root, MPI_Comm comm)
 {
-	struct oc_comm *oc;
+	struct oc_call call = oc_call_begin(OC_COLL_SCATTER, root, comm);
+	struct oc_comm *oc = NULL;
 	size_t bytes;
-	int rank;
+	int rank, err;
 
-	if (!oc_adapter.active || !comm || comm == oc_abi.comm_null ||
+	if (!oc_call_known(&call) || !comm || comm == oc_abi.comm_null ||
 	    pmpi()->Comm_rank(comm, &rank))
 		goto pass;
-	if (!(rank == root ? oc_eligible(OC_COLL_SCATTER, scount, stype, &bytes)
-			   : oc_eligible(OC_COLL_SCATTER, rcount, rtype, &bytes)))
+	if (!(rank == root ? oc_eligible(&call, scount, stype, &bytes)
+			   : oc_eligible(&call, rcount, rtype, &bytes)))
 		goto pass;
-	oc = oc_comm_get(comm, bytes);
-	if (oc && root >= 0 && root < oc->size)
-		return serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
+	oc = oc_comm_get(&call, comm, bytes);
 pass:
-	oc_count_passed(OC_COLL_SCATTER);
-	return pmpi()->Scatter(send, scount, stype, recv, rcount, rtype, root, comm);
+	if (oc && root >= 0 && root < oc->size)
+		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
+	else
+		err = pmpi()->Scatter(send, scount, stype, recv, rcount, rtype, root, comm);
+	return oc_call_end(&call, err);
 }
 
 /* The root: blocks that are long enough are pulled by their receivers, then
  * the MPI scatters the others. */
-static int serve_root(struct oc_comm *oc, const void *send, const int *counts, const int *displs,
-		      MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, MPI_Comm comm)
+static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send, const int *counts,
+		      const int *displs, MPI_Datatype stype, void *recv, int rcount,
+		      MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, oc->rank, 0);
 	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
 	struct oc_buffer in = {0};
 	struct oc_vbuffer out;
+	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
-	int err, closed;
+	int failure, closed, err = MPI_SUCCESS;
+	bool own;
 
 	if (!oc_blocks_any(counts, stype, oc->size, min, skip)) {
-		err = oc_serve_absent(oc, comm);
-		return err ? err
-			   : pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype,
-					      oc->rank, comm);
+		call->outcome = OC_OUTCOME_SMALL;
+		oc_group_skip(oc->group);
+		return pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, oc->rank,
+					comm);
 	}
-	err = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
-	if (err) {
-		err = oc_serve_plan(oc, comm, err, NULL, &bind);
-		goto out;
-	}
-	err = oc_vbuffer_pack(&out);
-	if (!err && out.len[oc->rank])
-		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
-	blocks = (struct oc_blocks){.len = out.len, .off = out.off};
+	failure = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
+	own = oc_vbuffer_serves(&out, oc->rank);
+	if (!failure)
+		failure = oc_vbuffer_pack(&out);
+	if (!failure && own)
+		failure = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	bind.recv = in.at;
@@ -84,19 +88,22 @@ static int serve_root(struct oc_comm *oc, const void *send, const int *counts, c
 	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
 	shape.stream = oc_streams(out.bytes);
-	err = oc_serve_plan(oc, comm, err, oc_coll_scatterv(&shape, &blocks), &bind);
-	closed = oc_buffer_close(&in, !err, comm);
-	err = err ? err : closed;
-	if (!err)
-		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv,
-				       out.len[oc->rank] ? 0 : rcount, rtype, oc->rank, comm);
-out:
+	blocks = (struct oc_blocks){.len = out.len, .off = out.off};
+	if (!failure)
+		plan = oc_coll_scatterv(&shape, &blocks);
+	failure = oc_serve_plan(oc, failure, plan, &bind);
+	closed = oc_buffer_close(&in, !failure);
+	failure = failure ? failure : closed;
+	if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
+		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv, own ? 0 : rcount, rtype,
+				       oc->rank, comm);
 	oc_vbuffer_close(&out);
-	return err;
+	return err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 }
 
+/* A leaf's block. A failure. */
 static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype rtype, int root,
-		      MPI_Comm comm, size_t bytes)
+		      size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, 0);
 	struct oc_bind bind = {0};
@@ -110,8 +117,8 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	err = oc_serve_plan(oc, comm, err, oc_coll_scatterv(&shape, &blocks), &bind);
-	closed = oc_buffer_close(&in, !err, comm);
+	err = oc_serve_plan(oc, err, oc_coll_scatterv(&shape, &blocks), &bind);
+	closed = oc_buffer_close(&in, !err);
 	return err ? err : closed;
 }
 
@@ -119,25 +126,31 @@ OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int disp
 			    MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype,
 			    int root, MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get(comm, OC_CREDIT_CALL);
+	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
+	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	int failure, err = MPI_SUCCESS;
 	size_t bytes;
-	int err = MPI_SUCCESS;
 
-	if (!oc || root < 0 || root >= oc->size) {
-		oc_count_passed(OC_COLL_SCATTERV);
-		return pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root,
-					comm);
+	if (call.since)
+		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
+				       rtype);
+	if (oc && oc->rank == root) {
+		err = serve_root(&call, oc, send, counts, displs, stype, recv, rcount, rtype, comm);
+		return oc_call_end(&call, err);
 	}
-	if (oc->rank == root)
-		return serve_root(oc, send, counts, displs, stype, recv, rcount, rtype, comm);
-	if (oc_eligible(OC_COLL_SCATTERV, rcount, rtype, &bytes)) {
-		err = serve_leaf(oc, recv, rcount, rtype, root, comm, bytes);
-		rcount = 0;
-	} else {
-		err = oc_serve_absent(oc, comm);
+	if (oc && root >= 0 && root < oc->size) {
+		if (oc_eligible(&call, rcount, rtype, &bytes)) {
+			failure = serve_leaf(oc, recv, rcount, rtype, root, bytes);
+			if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
+				err = pmpi()->Scatterv(send, counts, displs, stype, recv, 0, rtype,
+						       root, comm);
+			err = err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
+			return oc_call_end(&call, err);
+		}
+		oc_group_skip(oc->group);
 	}
-	return err ? err
-		   : pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
+	err = pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
+	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,

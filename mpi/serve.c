@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "adapter.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <onecopy/onecopy.h>
 
 #include "env.h"
-#include "heap.h"
-#include "../preload/malloc.h"
-
-struct oc_counter oc_counters[OC_COLL_COUNT];
 
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes)
 {
@@ -105,130 +95,28 @@ static bool reads_by_call(const struct oc_shape *shape)
 	}
 }
 
-static int run(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_plan *plan,
-	       struct oc_bind *bind)
+static int run(struct oc_comm *oc, int prepared, const struct oc_plan *plan, struct oc_bind *bind)
 {
-	struct oc_counter *counter;
-	int err;
-
-	if (prepared || !plan || plan->failed) {
-		oc_exec_decline(oc->group);
-		return oc_comm_raise(comm, prepared ? prepared : MPI_ERR_NO_MEM);
+	if (!prepared && (!plan || plan->failed))
+		prepared = MPI_ERR_NO_MEM;
+	if (prepared) {
+		oc_exec_decline(oc->group, oc_failure_of_code(prepared));
+		return prepared;
 	}
-	counter = &oc_counters[plan->shape.coll];
 	bind->call = reads_by_call(&plan->shape);
-	err = oc_exec_inline(oc->group, plan, bind);
-	if (err)
-		return oc_comm_fail(comm, err);
-	counter->served++;
-	counter->bytes += plan->shape.bytes;
-	return MPI_SUCCESS;
+	return oc_exec_inline(oc->group, plan, bind);
 }
 
-int oc_serve(struct oc_comm *oc, MPI_Comm comm, int prepared, const struct oc_shape *shape,
-	     struct oc_bind *bind)
+int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind)
 {
-	return run(oc, comm, prepared, cached_plan(oc->group, shape), bind);
+	bind->recv_whole = true;
+	return run(oc, prepared, cached_plan(oc->group, shape), bind);
 }
 
-int oc_serve_plan(struct oc_comm *oc, MPI_Comm comm, int prepared, struct oc_plan *plan,
-		  struct oc_bind *bind)
+int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct oc_bind *bind)
 {
-	int err = run(oc, comm, prepared, plan, bind);
+	int err = run(oc, prepared, plan, bind);
 
 	oc_plan_destroy(plan);
 	return err;
-}
-
-int oc_serve_absent(struct oc_comm *oc, MPI_Comm comm)
-{
-	struct oc_ep_line *line = oc_group_begin(oc->group);
-
-	if (!line)
-		return oc_comm_fail(comm, -EPIPE);
-	atomic_store_explicit(&line->flags, 0, memory_order_relaxed);
-	oc_group_post(oc->group, OC_STAGE_READY);
-	return MPI_SUCCESS;
-}
-
-/* Appends to a line that is written in one piece, so that ranks do not mix. */
-struct line {
-	char text[4096];
-	size_t used;
-};
-
-static void __attribute__((format(printf, 2, 3))) put(struct line *line, const char *fmt, ...)
-{
-	size_t left = sizeof(line->text) - line->used;
-	__builtin_va_list args;
-	int len;
-
-	__builtin_va_start(args, fmt);
-	len = vsnprintf(line->text + line->used, left, fmt, args);
-	__builtin_va_end(args);
-	if (len > 0)
-		line->used += (size_t)len < left ? (size_t)len : left - 1;
-}
-
-static const char *heap_state(void)
-{
-	const char *declined = oc_malloc_declined();
-
-	return declined ? declined : oc_heap_reason();
-}
-
-void oc_stats_write(void)
-{
-	static const char *const colls[OC_COLL_COUNT] = {
-		[OC_COLL_BCAST] = "bcast",	   [OC_COLL_SCATTER] = "scatter",
-		[OC_COLL_GATHER] = "gather",	   [OC_COLL_ALLGATHER] = "allgather",
-		[OC_COLL_ALLTOALL] = "alltoall",   [OC_COLL_REDUCE] = "reduce",
-		[OC_COLL_ALLREDUCE] = "allreduce", [OC_COLL_REDUCE_SCATTER] = "reduce_scatter",
-		[OC_COLL_BARRIER] = "barrier",	   [OC_COLL_SCATTERV] = "scatterv",
-		[OC_COLL_GATHERV] = "gatherv",	   [OC_COLL_ALLGATHERV] = "allgatherv",
-		[OC_COLL_ALLTOALLV] = "alltoallv",
-	};
-	const struct oc_group_stats *moved = &oc_group_stats;
-	const struct {
-		const char *name;
-		uint64_t calls, bytes;
-	} mechs[] = {
-		{"heap", moved->heap_calls, moved->heap_bytes},
-		{"map", moved->map_calls, moved->map_bytes},
-		{"kcopy", moved->kcopy_calls, moved->kcopy_bytes},
-		{"cma", moved->cma_calls, moved->cma_bytes},
-		{"staged", moved->staged_calls, moved->staged_bytes},
-	};
-	static struct line line;
-	const struct oc_node *node = oc_adapter.node;
-	const char *path = oc_env()->stats;
-	const char *comma = "";
-	int fd;
-
-	if (!path)
-		return;
-	put(&line, "{\"rank\":%u,\"nranks\":%u,\"version\":\"%d.%d.0\",", node ? node->rank : 0,
-	    node ? node->nranks : 1, ONECOPY_VERSION_MAJOR, ONECOPY_VERSION_MINOR);
-	put(&line, "\"idle\":\"%s\",\"heap\":\"%s\",\"calls\":{",
-	    oc_adapter.idle ? oc_adapter.idle : "", node ? heap_state() : "");
-	for (int c = 0; c < OC_COLL_COUNT; c++) {
-		const struct oc_counter *n = &oc_counters[c];
-
-		if (!colls[c] || (!n->served && !n->passed))
-			continue;
-		put(&line, "%s\"%s\":{\"served\":%llu,\"passed\":%llu,\"bytes\":%llu}", comma,
-		    colls[c], (unsigned long long)n->served, (unsigned long long)n->passed,
-		    (unsigned long long)n->bytes);
-		comma = ",";
-	}
-	put(&line, "},\"mech\":{");
-	for (int m = 0; m < OC_MECH_COUNT; m++)
-		put(&line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", mechs[m].name,
-		    (unsigned long long)mechs[m].calls, (unsigned long long)mechs[m].bytes);
-	put(&line, "}}\n");
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, line.text, line.used) != (ssize_t)line.used)
-		oc_note("cannot write statistics to %s", path);
-	if (fd >= 0)
-		close(fd);
 }

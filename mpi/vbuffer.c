@@ -2,6 +2,7 @@
 #include "adapter.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "heap.h"
@@ -141,11 +142,22 @@ bool oc_counts_total(const int *counts, int n, uint64_t *total)
 bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
 {
 	size_t size = oc_type_bytes(type, 1);
+	int most = 0;
 
+	/* Seldom is there any: one comparison a block. */
+	for (int i = 0; i < n; i++)
+		most = counts[i] > most ? counts[i] : most;
+	if ((size_t)most * size < min)
+		return false;
 	for (int i = 0; i < n; i++)
 		if (i != skip && counts[i] > 0 && (size_t)counts[i] * size >= min)
 			return true;
 	return false;
+}
+
+static size_t block_bytes(const struct oc_vbuffer *v, int i, size_t size)
+{
+	return v->counts[i] > 0 ? (size_t)v->counts[i] * size : 0;
 }
 
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
@@ -154,24 +166,21 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 	size_t size = oc_type_bytes(type, 1);
 	MPI_Aint lb, extent;
 
-	*v = (struct oc_vbuffer){.n = n,
-				 .skip = skip,
-				 .user = (void *)(uintptr_t)user,
-				 .counts = counts,
-				 .displs = displs,
-				 .type = type};
-	v->len = calloc((size_t)n, sizeof(*v->len));
-	v->off = calloc((size_t)n, sizeof(*v->off));
-	v->rest = calloc((size_t)n, sizeof(*v->rest));
-	if (!v->len || !v->off || !v->rest)
+	memset(v, 0, offsetof(struct oc_vbuffer, rest));
+	v->n = n;
+	v->skip = skip;
+	v->user = (void *)(uintptr_t)user;
+	v->counts = counts;
+	v->displs = displs;
+	v->type = type;
+	for (int i = 0; i < n; i++)
+		v->rest[i] = i != skip && block_bytes(v, i, size) >= min ? 0 : counts[i];
+	v->len = calloc(2 * (size_t)n, sizeof(*v->len));
+	if (!v->len)
 		return MPI_ERR_NO_MEM;
-	for (int i = 0; i < n; i++) {
-		size_t bytes = counts[i] > 0 ? (size_t)counts[i] * size : 0;
-
-		if (i != skip && bytes >= min)
-			v->len[i] = bytes;
-		v->rest[i] = v->len[i] ? 0 : counts[i];
-	}
+	v->off = v->len + n;
+	for (int i = 0; i < n; i++)
+		v->len[i] = oc_vbuffer_serves(v, i) ? block_bytes(v, i, size) : 0;
 	if (!oc_type_contiguous(type))
 		return place_packed(v);
 	if (pmpi()->Type_get_extent(type, &lb, &extent))
@@ -244,11 +253,9 @@ int oc_vbuffer_pack(struct oc_vbuffer *v)
 	return err ? err : convert(v, true);
 }
 
-int oc_vbuffer_unpack(struct oc_vbuffer *v, MPI_Comm comm)
+int oc_vbuffer_unpack(struct oc_vbuffer *v)
 {
-	int err = convert(v, false);
-
-	return err ? oc_comm_raise(comm, err) : MPI_SUCCESS;
+	return convert(v, false);
 }
 
 void oc_vbuffer_close(struct oc_vbuffer *v)
@@ -258,6 +265,4 @@ void oc_vbuffer_close(struct oc_vbuffer *v)
 	else if (v->packed)
 		free(v->at);
 	free(v->len);
-	free(v->off);
-	free(v->rest);
 }

@@ -24,6 +24,7 @@
 
 #include "env.h"
 #include "heap.h"
+#include "next.h"
 
 /* From here on a copy saved is worth more than what the heap costs. Smaller blocks of
  * which collectives are ours are staged. */
@@ -32,99 +33,10 @@
 #define EXPORT	    __attribute__((visibility("default")))
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* The C library's own, under names that nobody else has. */
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t n, size_t bytes);
-void *__libc_realloc(void *p, size_t bytes);
-void *__libc_memalign(size_t align, size_t bytes);
-void __libc_free(void *p);
-
-static void *first_malloc(size_t bytes);
-static void *first_calloc(size_t n, size_t bytes);
-static void *first_realloc(void *p, size_t bytes);
-static void *first_memalign(size_t align, size_t bytes);
-static void first_free(void *p);
-static size_t first_usable_size(void *p);
-
-/*
- * Who would serve the program without us: the C library, or an allocator that the
- * program brings (jemalloc, say). That one may have made blocks without malloc(), as
- * its operator new does, so all of them must be asked of one and the same.
- */
-static struct {
-	void *(*malloc)(size_t bytes);
-	void *(*calloc)(size_t n, size_t bytes);
-	void *(*realloc)(void *p, size_t bytes);
-	void *(*memalign)(size_t align, size_t bytes);
-	void (*free)(void *p);
-	size_t (*usable_size)(void *p);
-} next = {first_malloc, first_calloc, first_realloc, first_memalign, first_free, first_usable_size};
-
 __thread unsigned int oc_malloc_bypass __attribute__((tls_model("initial-exec")));
 
 static size_t heap_min = SIZE_MAX;
 static size_t page_bytes = 4096;
-
-static void resolve_one(void *pointer, const char *name)
-{
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (found)
-		memcpy(pointer, &found, sizeof(found));
-}
-
-/* In the first call of any of them, which the dynamic linker or the C library makes
- * while there is one thread. dlsym() does not allocate, unless it fails. */
-static void resolve_next(void)
-{
-	next.malloc = __libc_malloc;
-	next.calloc = __libc_calloc;
-	next.realloc = __libc_realloc;
-	next.memalign = __libc_memalign;
-	next.free = __libc_free;
-	resolve_one(&next.malloc, "malloc");
-	resolve_one(&next.calloc, "calloc");
-	resolve_one(&next.realloc, "realloc");
-	resolve_one(&next.memalign, "memalign");
-	resolve_one(&next.free, "free");
-	resolve_one(&next.usable_size, "malloc_usable_size");
-}
-
-static void *first_malloc(size_t bytes)
-{
-	resolve_next();
-	return next.malloc(bytes);
-}
-
-static void *first_calloc(size_t n, size_t bytes)
-{
-	resolve_next();
-	return next.calloc(n, bytes);
-}
-
-static void *first_realloc(void *p, size_t bytes)
-{
-	resolve_next();
-	return next.realloc(p, bytes);
-}
-
-static void *first_memalign(size_t align, size_t bytes)
-{
-	resolve_next();
-	return next.memalign(align, bytes);
-}
-
-static void first_free(void *p)
-{
-	resolve_next();
-	next.free(p);
-}
-
-static size_t first_usable_size(void *p)
-{
-	resolve_next();
-	return next.usable_size == first_usable_size ? 0 : next.usable_size(p);
-}
 
 static bool is_large(size_t bytes)
 {
@@ -143,14 +55,14 @@ static __attribute__((noinline)) void *malloc_large(size_t bytes)
 {
 	void *p = oc_malloc_bypass ? NULL : oc_heap_alloc(bytes);
 
-	return p ? p : next.malloc(bytes);
+	return p ? p : oc_next.malloc(bytes);
 }
 
 EXPORT void *malloc(size_t bytes)
 {
 	if (unlikely(is_large(bytes)))
 		return malloc_large(bytes);
-	return next.malloc(bytes);
+	return oc_next.malloc(bytes);
 }
 
 EXPORT void free(void *p)
@@ -158,14 +70,14 @@ EXPORT void free(void *p)
 	if (unlikely(is_ours(p)))
 		oc_heap_free(p);
 	else
-		next.free(p);
+		oc_next.free(p);
 }
 
 static __attribute__((noinline)) void *calloc_large(size_t bytes)
 {
 	void *p = oc_malloc_bypass ? NULL : oc_heap_calloc(bytes);
 
-	return p ? p : next.calloc(1, bytes);
+	return p ? p : oc_next.calloc(1, bytes);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
@@ -178,7 +90,7 @@ EXPORT void *calloc(size_t n, size_t size)
 	}
 	if (unlikely(is_large(bytes)))
 		return calloc_large(bytes);
-	return next.calloc(n, size);
+	return oc_next.calloc(n, size);
 }
 
 static void *realloc_ours(void *p, size_t bytes)
@@ -192,7 +104,7 @@ static void *realloc_ours(void *p, size_t bytes)
 			return q;
 	}
 	usable = oc_heap_usable_size(p);
-	q = next.malloc(bytes);
+	q = oc_next.malloc(bytes);
 	if (!q)
 		return NULL;
 	memcpy(q, p, bytes < usable ? bytes : usable);
@@ -203,15 +115,16 @@ static void *realloc_ours(void *p, size_t bytes)
 /* A block of somebody else that becomes large moves to the heap. */
 static __attribute__((noinline)) void *realloc_large(void *p, size_t bytes)
 {
-	size_t usable = next.usable_size(p);
+	size_t usable = oc_next.usable_size(p);
 	void *q = NULL;
 
-	if (usable < bytes && !oc_malloc_bypass)
+	/* A block of unknown length stays whose it is. */
+	if (usable && usable < bytes && !oc_malloc_bypass)
 		q = oc_heap_alloc(bytes);
 	if (!q)
-		return next.realloc(p, bytes);
+		return oc_next.realloc(p, bytes);
 	memcpy(q, p, usable);
-	next.free(p);
+	oc_next.free(p);
 	return q;
 }
 
@@ -227,7 +140,7 @@ EXPORT void *realloc(void *p, size_t bytes)
 	}
 	if (unlikely(is_large(bytes)))
 		return realloc_large(p, bytes);
-	return next.realloc(p, bytes);
+	return oc_next.realloc(p, bytes);
 }
 
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
@@ -241,57 +154,61 @@ EXPORT void *reallocarray(void *p, size_t n, size_t size)
 	return realloc(p, bytes);
 }
 
+/* Odd alignments are left to what others make of them. */
+static void *memalign_large(size_t align, size_t bytes)
+{
+	if (!is_large(bytes) || !align || (align & (align - 1)) || oc_malloc_bypass)
+		return NULL;
+	return oc_heap_memalign(align, bytes);
+}
+
 EXPORT void *memalign(size_t align, size_t bytes)
 {
-	void *p = NULL;
+	void *p = memalign_large(align, bytes);
 
-	/* Odd alignments are left to what others make of them. */
-	if (is_large(bytes) && align && !(align & (align - 1)) && !oc_malloc_bypass)
-		p = oc_heap_memalign(align, bytes);
-	return p ? p : next.memalign(align, bytes);
+	return p ? p : oc_next.memalign(align, bytes);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t bytes)
 {
-	return memalign(align, bytes);
+	void *p = memalign_large(align, bytes);
+
+	return p ? p : oc_next.aligned_alloc(align, bytes);
 }
 
 EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
 {
-	int saved = errno;
 	void *p;
 
 	if (align % sizeof(void *) || !align || (align & (align - 1)))
 		return EINVAL;
-	p = memalign(align, bytes);
-	errno = saved;
+	p = memalign_large(align, bytes);
 	if (!p)
-		return ENOMEM;
+		return oc_next.posix_memalign(out, align, bytes);
 	*out = p;
 	return 0;
 }
 
 EXPORT void *valloc(size_t bytes)
 {
-	return memalign(page_bytes, bytes);
+	void *p = memalign_large(page_bytes, bytes);
+
+	return p ? p : oc_next.valloc(bytes);
 }
 
 EXPORT void *pvalloc(size_t bytes)
 {
 	size_t whole = (bytes + page_bytes - 1) & ~(page_bytes - 1);
+	void *p = whole < bytes ? NULL : memalign_large(page_bytes, whole);
 
-	if (whole < bytes) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return memalign(page_bytes, whole ? whole : page_bytes);
+	return p ? p : oc_next.pvalloc(bytes);
 }
 
 EXPORT size_t malloc_usable_size(void *p)
 {
 	if (unlikely(is_ours(p)))
 		return oc_heap_usable_size(p);
-	return p ? next.usable_size(p) : 0;
+	return p ? oc_next.usable_size(p) : 0;
 }
 
 static const void *module_of(const void *symbol)
@@ -311,14 +228,16 @@ static bool is_freed_elsewhere(void)
 	const void *module = module_of(dlsym(RTLD_DEFAULT, "dallocx"));
 	const void *allocator;
 
-	memcpy(&allocator, &next.malloc, sizeof(allocator));
+	memcpy(&allocator, &oc_next.malloc, sizeof(allocator));
 	return module && module == module_of(allocator);
 }
 
 const char *oc_malloc_declined(void)
 {
-	if (oc_env()->heap_off || !(oc_env()->mech & OC_MECH_HEAP))
-		return "not under malloc, as ONECOPY_HEAP or ONECOPY_MECH says";
+	if (oc_env()->heap_off)
+		return "not under malloc, as --no-heap (ONECOPY_HEAP) says";
+	if (!(oc_env()->mech & OC_MECH_HEAP))
+		return "not under malloc, for --mech (ONECOPY_MECH) does not name heap";
 	if (is_freed_elsewhere())
 		return "not under malloc: the program's allocator, jemalloc, frees blocks "
 		       "without free()";
@@ -335,10 +254,14 @@ void oc_malloc_activate(void)
 		__atomic_store_n(&heap_min, OC_HEAP_MIN, __ATOMIC_RELAXED);
 }
 
+void oc_malloc_retire(void)
+{
+	__atomic_store_n(&heap_min, SIZE_MAX, __ATOMIC_RELAXED);
+}
+
 static __attribute__((constructor)) void start(void)
 {
-	if (next.malloc == first_malloc)
-		resolve_next();
+	oc_next_resolve();
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	oc_heap_fork_register();
 	/* A name this library does not define: the MPI's own, or nobody's. */

@@ -4,11 +4,17 @@
 
 /*
  * Places the program's large blocks in the shared heap from now on. Called by
- * the constructor if the program is linked to an MPI, by MPI_Init's wrapper if
- * the MPI came by dlopen. Idempotent, any thread. Does nothing where the heap
- * is refused: see oc_heap_reason().
+ * the constructor if the program is linked to an MPI, by MPI_Init's wrapper once
+ * it is known that the rank is served, as the MPI may have come by dlopen. Idempotent, any thread.
+ * Does nothing where the heap is refused: see oc_heap_reason().
  */
 void oc_malloc_activate(void);
+
+/*
+ * Large blocks come from whoever would have served the program without us from now on,
+ * for good: peers are not going to read them. Those in the heap stay valid. Any thread.
+ */
+void oc_malloc_retire(void);
 
 /*
  * Why the program's blocks are not to be placed in the shared heap, before it is

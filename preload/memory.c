@@ -3,16 +3,51 @@
  * Calls that tell shared memory from private memory: on blocks of the heap they do
  * what they would on blocks of the C library.
  */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "env.h"
 #include "heap.h"
+#include "heap_onfork.h"
+#include "heap_span.h"
+#include "hooked.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* Early, as dlsym() is nothing for signal handlers. */
+static __attribute__((constructor)) void resolve(void)
+{
+	void *found = dlsym(RTLD_NEXT, "madvise");
+
+	memcpy(&oc_hooked_madvise, &found, sizeof(found));
+}
+
+/* What children are to have is asked of the kernel for what lies outside the arena. */
+static int advise_fork(void *p, size_t bytes, int advice)
+{
+	size_t size = __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE);
+	uintptr_t base = __atomic_load_n(&oc_heap_range.base, __ATOMIC_RELAXED);
+	uintptr_t from = (uintptr_t)p;
+	uintptr_t to = (from + bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
+	uintptr_t first = from > base ? from : base;
+	uintptr_t last = to < base + size ? to : base + size;
+	int err = 0;
+
+	if (first >= last || from % OC_HEAP_PAGE)
+		return oc_hooked_madvise(p, bytes, advice);
+	oc_heap_onfork_advise((char *)first, last - first, advice);
+	if (from < first)
+		err = oc_hooked_madvise(p, first - from, advice);
+	if (last < to)
+		err |= oc_hooked_madvise((char *)last, to - last, advice);
+	return err;
+}
 
 /* Shared memory would keep its content, or refuse. */
 EXPORT int madvise(void *p, size_t bytes, int advice)
@@ -21,7 +56,12 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 
 	if (__builtin_expect(discards && bytes && oc_heap_contains(p, bytes), 0))
 		advice = oc_heap_discard_advice();
-	return (int)syscall(SYS_madvise, p, bytes, advice);
+	/* In another library's constructor, before ours. */
+	if (__builtin_expect(oc_hooked_madvise == madvise, 0))
+		resolve();
+	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
+		return advise_fork(p, bytes, advice);
+	return oc_hooked_madvise(p, bytes, advice);
 }
 
 /*

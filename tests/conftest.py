@@ -7,9 +7,19 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import longform
 import pytest
 from job import Finished
 from runner import Runner, build_dir
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    longform.arrange(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    longform.skip_unless_asked(item)
 
 
 @pytest.fixture(scope="session")

@@ -55,9 +55,10 @@ class Runner:
         finished = job.wait(timeout)
         return job.expect_success(finished) if check else finished
 
-    def mpirun_argv(self, ranks: int, *argv: str | Path, preload: bool = True) -> list[str]:
+    def mpirun_argv(self, ranks: int, *argv: str | Path, preload: bool | str = True) -> list[str]:
         # -x sets the preload for the ranks and spares mpirun: these tests are about the ranks.
-        inject = ["-x", f"LD_PRELOAD={self.build / PRELOAD}"] if preload else []
+        library = PRELOAD if preload is True else preload
+        inject = ["-x", f"LD_PRELOAD={self.build / library}"] if library else []
         return ["mpirun", "-n", str(ranks), *inject, *map(str, argv)]
 
     def start_mpi(
@@ -70,11 +71,12 @@ class Runner:
         ranks: int,
         *argv: str | Path,
         env: Mapping[str, str] | None = None,
-        preload: bool = True,
+        preload: bool | str = True,
         timeout: float = 60,
         check: bool = True,
     ) -> Finished:
-        """As `run`, for an MPI program, with onecopy preloaded into its ranks unless told otherwise."""
+        """As `run`, for an MPI program, with onecopy preloaded into its ranks unless told otherwise: `preload` may name
+        another library of the build."""
         return self.run(*self.mpirun_argv(ranks, *argv, preload=preload), env=env, timeout=timeout, check=check)
 
     def close(self) -> None:

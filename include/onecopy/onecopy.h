@@ -65,7 +65,7 @@ void oc_node_leave(oc_node *node);
 uint32_t oc_node_rank(const oc_node *node);
 uint32_t oc_node_size(const oc_node *node);
 
-/* 1 alive, 0 gone or left, -EINVAL. */
+/* 1 alive, 0 died or left, -EINVAL no such rank or no handle of this process. */
 int oc_node_alive(const oc_node *node, uint32_t peer);
 
 /* Waits for every rank. -EPIPE when one died or left. One thread a process. */
@@ -88,14 +88,26 @@ const char *oc_heap_why(void);
 #define OC_REGION_WRITE	    0x2u /* peers may put to it */
 #define OC_REGION_SINGLEUSE 0x4u /* gone after the first successful look-up */
 
-/* Unguessable name of a region, valid in every process of its node. Never 0. */
+/*
+ * Names a region in every process of its node, and nowhere else. Never 0.
+ *
+ * A cookie holds 42 random bits beside the numbers of its owner and its slot.
+ * It keeps mistakes out: a wrong or outdated one is refused, but for one in
+ * 2^42. It is no secret among the processes of a node, which have the tables of
+ * all regions mapped, so guesses are not limited; a process outside the node
+ * cannot look one up at all.
+ */
 typedef uint64_t oc_cookie;
 
 /*
  * Declares memory of this process as a region: @iovcnt segments seen as one
  * run of bytes. The memory stays the caller's and must stay mapped until
- * oc_region_destroy(). -EINVAL bad flags, no segments (0 bytes in all is fine),
- * overflow; -ENOSPC too many regions; -ENOMEM.
+ * oc_region_destroy(). Nothing is copied. If the kernel module is loaded and
+ * RLIMIT_MEMLOCK, which all processes of a user share, and the module's limits
+ * allow it, memory of regions of 32 KiB and more outside the heap is pinned
+ * while they exist; otherwise nothing is pinned. -EINVAL bad flags, no segments
+ * (0 bytes in all are fine), overflow; -ENOSPC too many regions or segments;
+ * -EIO the kernel gave no random numbers.
  */
 int oc_region_create(oc_node *node, const struct iovec *iov, size_t iovcnt, uint32_t flags,
 		     oc_cookie *cookie);

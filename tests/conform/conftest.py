@@ -14,6 +14,11 @@ from runner import PRELOAD, Runner
 
 HERE = Path(__file__).resolve().parent
 
+# What a program of this directory is compiled with, if not cc alone.
+COMPILERS = {"hooks_openmpi": "mpicc"}
+SHARED = {"odd_malloc"}
+LIBRARIES = {"hooks_openmpi": ["-lopen-pal"], "hooks_ucx": ["-lucm", "-lucs"]}
+
 # The heap wakes up in programs in which this name can be found.
 MARKER = "int MPI_Get_version(int *v, int *s) { *v = 3; *s = 1; return 0; }\n"
 
@@ -28,11 +33,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if program.exists():
             return program
         source, flags = HERE / f"{name}.c", ["-rdynamic", "-pthread"]
+        if name in SHARED:
+            flags = ["-shared", "-fPIC", "-fno-builtin"]
         if name == "marker":
             source, flags = directory / "marker.c", ["-shared", "-fPIC"]
             source.write_text(MARKER)
         options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", *flags]
-        subprocess.run(["cc", *options, "-o", str(program), str(source)], check=True)
+        argv = [COMPILERS.get(name, "cc"), *options, "-o", str(program), str(source), *LIBRARIES.get(name, [])]
+        subprocess.run(argv, check=True)
         return program
 
     return compile_one

@@ -46,8 +46,7 @@ static inline struct probe probe_arena(void)
 	while (maps && fgets(line, sizeof(line), maps)) {
 		unsigned long from, to;
 
-		if (!strstr(line, "/memfd:onecopy-heap") ||
-		    sscanf(line, "%lx-%lx", &from, &to) != 2)
+		if (!strstr(line, "onecopy-heap") || sscanf(line, "%lx-%lx", &from, &to) != 2)
 			continue;
 		if (!probe.base)
 			probe.base = (char *)from;

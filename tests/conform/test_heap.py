@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from job import Finished
+from runner import Runner
 
 Preloaded = Callable[..., Finished]
 
@@ -14,6 +16,13 @@ Preloaded = Callable[..., Finished]
 @pytest.mark.parametrize("case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused"])
 def test_fork(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_cases", case)
+
+
+@pytest.mark.parametrize("case", ["pairs", "any", "raw", "freed", "closed", "outside"])
+def test_fork_advice(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded, case: str) -> None:
+    """MADV_DONTFORK and its like mean in the heap what they mean outside it, and no child shares with its parent."""
+    runner.run(compiled("fork_advice"), "plain", case)
+    preloaded("fork_advice", "heap", case)
 
 
 LATE = ["untouched", "closing", "orphan", "stopped", "killed", "early", "crowd", "starved", "handler"]

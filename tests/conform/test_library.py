@@ -27,6 +27,11 @@ def test_node(runner: Runner) -> None:
     run(runner, "test_node")
 
 
+def test_memory_of_operations(runner: Runner) -> None:
+    """Scratch and staging are the process's, not the communicator's, and taken by those who use them."""
+    run(runner, "test_keep")
+
+
 def test_messages_of_plans(runner: Runner) -> None:
     run(runner, "test_exec")
 
@@ -35,6 +40,16 @@ def test_messages_of_plans(runner: Runner) -> None:
 @pytest.mark.parametrize("program", ["test_region", "test_region_end", "test_mech"])
 def test_mechanism(runner: Runner, program: str, mech: str) -> None:
     run(runner, program, mech)
+
+
+@pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged"])
+@pytest.mark.parametrize("program", ["test_exec", "test_keep", "test_region"])
+def test_small_windows(runner: Runner, program: str, mech: str) -> None:
+    """The same where peers' arenas are seen through a few windows of 2 MiB: conform/small_windows.c."""
+    done = runner.run(
+        runner.build / "tests" / f"{program}_windows", env={"ONECOPY_MECH": mech}, timeout=240, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
 def test_region_without_heap(runner: Runner) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from job import Finished
@@ -15,7 +16,7 @@ Preloaded = Callable[..., Finished]
 
 CASES = (
     *("threshold", "errors", "zeroes", "moves", "grows", "threads", "destructors", "exhaustion", "returns"),
-    *("sparse", "discards"),
+    *("sparse", "discards", "frugal"),
 )
 
 
@@ -24,10 +25,19 @@ def test_case(preloaded: Preloaded, case: str) -> None:
     assert preloaded("malloc_cases", case, timeout=120).stderr == ""
 
 
+def test_core_files(preloaded: Preloaded) -> None:
+    assert preloaded("core_files").stderr == ""
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may lock as much as it likes")
 def test_locks(preloaded: Preloaded) -> None:
     """Within a limit of address space: without the care the arena would be filled as far as that lets it grow."""
     assert preloaded("malloc_cases", "locks", limits=f"-v {2 << 20}").stderr == ""
+
+
+def test_recycles(preloaded: Preloaded) -> None:
+    """Within a limit of address space the arena is small, and so is what is kept of freed blocks."""
+    preloaded("malloc_cases", "recycles", limits="-v 8000000")
 
 
 def test_double_free(preloaded: Preloaded) -> None:
@@ -40,6 +50,19 @@ def test_double_free(preloaded: Preloaded) -> None:
 def test_torture(preloaded: Preloaded, threads: int, ops: int, seed: int) -> None:
     """Blocks never overlap, move with their content, and calloc's are zero, whoever frees what."""
     preloaded("malloc_torture", str(threads), str(ops), str(seed), timeout=120)
+
+
+def test_torture_little_kept(preloaded: Preloaded) -> None:
+    """The same in an arena of which freed blocks go back to the system early."""
+    preloaded("malloc_torture", "3", "400", "4", limits="-v 3000000", timeout=120)
+
+
+@pytest.mark.parametrize("place", ["above", "below"])
+def test_odd_allocator(runner: Runner, compiled: Callable[[str], Path], place: str) -> None:
+    """An allocator that lacks memalign, valloc and malloc_usable_size never meets a block of another's."""
+    ours, odd = str(runner.build / PRELOAD), str(compiled("odd_malloc"))
+    preload = f"{odd}:{ours}" if place == "above" else f"{ours}:{odd}"
+    runner.run(compiled("mixed_malloc"), place, env={"LD_PRELOAD": preload})
 
 
 def test_without_mpi(runner: Runner) -> None:

@@ -360,24 +360,37 @@ static void test_heap_closed(struct job *job)
 	}
 }
 
-/* With too little address space for the arenas the join still works. */
+/* With too little address space for the arenas the join still works, and so do copies. The
+ * one who has no room for a heap may still see the others', through windows. */
 static void test_address_space(struct job *job)
 {
 	struct rlimit limit = {.rlim_cur = 96 << 20, .rlim_max = RLIM_INFINITY};
 	struct oc_mech_report report;
+	static char block[64 << 10];
+	struct iovec all = {.iov_base = block, .iov_len = sizeof(block)}, byte;
+	oc_cookie cookie;
 	oc_node *node;
+	char back;
 
 	if (job->rank == job->nranks - 1)
 		setrlimit(RLIMIT_AS, &limit);
 	node = job_join(job);
+	block[0] = (char)job->rank;
+	CHECK_EQ(oc_region_create(node, &all, 1, OC_REGION_READ, &cookie), 0);
+	atomic_store(&job->shared->word[job->rank], cookie);
+	CHECK_EQ(oc_node_barrier(node), 0);
 	for (uint32_t i = 0; i < job->nranks; i++) {
 		if (i == job->rank)
 			continue;
 		CHECK_EQ(oc_mech_query(node, i, &report), 0);
-		if (i == job->nranks - 1 || job->rank == job->nranks - 1)
+		if (i == job->nranks - 1)
 			CHECK(!(report.usable & OC_MECH_HEAP));
+		byte = (struct iovec){.iov_base = &back, .iov_len = 1};
+		CHECK_EQ(oc_get(node, atomic_load(&job->shared->word[i]), 0, &byte, 1), 1);
+		CHECK_EQ(back, (char)i);
 	}
 	CHECK_EQ(oc_node_barrier(node), 0);
+	CHECK_EQ(oc_region_destroy(node, cookie), 0);
 	oc_node_leave(node);
 }
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).resolve().parent
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-ffp-contract=off", "-Wall"]
+
+MakeProgram = Callable[..., Path]
 
 
 class Programs:
@@ -39,6 +41,13 @@ class Programs:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
         return program
+
+    def with_allocator(self, name: str, *options: str) -> Path:
+        """The program of hazards/<name>.c, linked to an allocator of its own."""
+        library = f"lib{name}-allocator.so"
+        directory = self.build(library, ["hazards/allocator.c"], "-shared", "-fPIC", *options).parent
+        flags = [f"-L{directory}", "-Wl,--no-as-needed", f"-l:{library}", f"-Wl,-rpath,{directory}"]
+        return self.build(name, [f"hazards/{name}.c"], *flags, *options)
 
     def driver(self) -> Path:
         sources = sorted(str(path.relative_to(HERE)) for path in (HERE / "driver").glob("*.c"))

@@ -114,7 +114,7 @@ def one_line(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def scripts(draw: st.DrawFn, max_lines: int = 60) -> Script:
+def scripts(draw: st.DrawFn, max_lines: int = 100) -> Script:
     lines = [draw(one_line()) for _ in range(draw(st.integers(max_lines // 2, max_lines)))]
     level = draw(st.sampled_from(["single", "single", "multiple"]))
     if level == "multiple":

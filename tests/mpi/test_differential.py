@@ -2,7 +2,8 @@
 """Random collectives with and without onecopy: the same bytes at every rank.
 
 The driver checks each call against what the standard says; here the digests of what every rank received are compared
-with those of the MPI alone. ONECOPY_TEST_EXAMPLES=n runs n scripts instead of a few, ONECOPY_TEST_SEED repeats a run.
+with those of the MPI alone: some hundred calls, thousands in the long form. ONECOPY_TEST_EXAMPLES=n runs n scripts
+instead, ONECOPY_TEST_SEED repeats a run.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import hypothesis
+import longform
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from mpi.programs import Programs
+from mpi.programs import MakeProgram, Programs
 from mpi.script import SIZES, Script, scripts
 from mpi.stats import moved, stats
 from runner import Runner
 
-EXAMPLES = int(os.environ.get("ONECOPY_TEST_EXAMPLES", "6"))
+EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 4, 24)
 SEED = int(os.environ.get("ONECOPY_TEST_SEED") or random.SystemRandom().randrange(2**32))
 
 # With ONECOPY_MIN=1 every call with data is served, so sums of floats must be folded in rank order.
@@ -30,7 +32,10 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "heap off": {"ONECOPY_MIN": "1", "ONECOPY_HEAP": "off"},
     "cma": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "cma"},
     "staged": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "staged"},
+    "windows": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "heap,staged", "ONECOPY_TEST_WINDOWS": str(64 << 20)},
 }
+# Peers' arenas in windows of 2 MiB, of which there is room for a few: tests/conform/small_windows.c.
+LIBRARIES = {"windows": "tests/libonecopy-windows-openmpi4.so"}
 if Path("/dev/onecopy").exists():
     SETTINGS = {**SETTINGS, "module": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "map,kcopy"}}
 
@@ -94,7 +99,7 @@ def digests(
         out,
         *ordered,
         env={**MPI_ENV, "ONECOPY_STATS": str(report), **(env or {})},
-        preload=env is not None,
+        preload=LIBRARIES.get(name, True) if env is not None else False,
         timeout=240,  # the driver works out every element of every rank, on a machine that may be busy
     )
     if env is not None:
@@ -148,3 +153,19 @@ MIXED = Script(
 def test_many(runner: Runner, programs: Programs, script: Script) -> None:
     """Communicators created and freed by the hundred, one a thread; types that differ. The driver checks the bytes."""
     digests(runner, programs, script, "many", {"ONECOPY_MIN": "1"}, least=1)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("ranks", [3, 7])
+def test_blocks(runner: Runner, program: MakeProgram, ranks: int, name: str) -> None:
+    """Thousands of v-collectives, blocks large, small and none drawn pair by pair: ranks that have no large one run
+    ahead by hundreds of calls."""
+    print(f"ONECOPY_TEST_SEED={SEED}")
+    path = runner.cwd / "stats"
+    # Small blocks are small under all settings.
+    env = {**SETTINGS[name], "ONECOPY_MIN": "2000", "ONECOPY_STATS": str(path)}
+    runner.mpirun(ranks, program("blocks"), str(SEED), "3000", env=env, timeout=120)
+    for line in stats(path):
+        for call in ("scatterv", "gatherv", "alltoallv"):
+            assert line["calls"][call]["served"] > 20
+            assert line["calls"][call]["passed"] > 20

@@ -33,12 +33,22 @@ static struct head *head_of(void *p)
 	return head;
 }
 
+static __thread int refuses;
+
+#ifdef ALLOCATOR_REFUSES
+void allocator_refuse_next(void)
+{
+	refuses = 1;
+}
+#endif
+
 static void *take(size_t align, size_t bytes)
 {
 	size_t room = sizeof(struct head) + align;
-	char *start = __libc_malloc(bytes + room);
+	char *start = refuses ? NULL : __libc_malloc(bytes + room);
 	uintptr_t at = ((uintptr_t)start + room) & ~(uintptr_t)(align - 1);
 
+	refuses = 0;
 	if (!start)
 		return NULL;
 	*((struct head *)at - 1) = (struct head){.mark = MARK, .bytes = bytes, .start = start};

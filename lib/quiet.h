@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_QUIET_H
+#define OC_QUIET_H
+
+/*
+ * System calls of a child in the midst of fork(). The C library's functions may have
+ * been overwritten by whoever caches registrations of memory (preload/memory.c), with
+ * hooks that take locks: another thread of the parent may have held one, which then
+ * stays locked in the child for ever, and the parent waits for the child. What they
+ * would hear of was registered by the parent and is no concern of the child.
+ */
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static inline void *oc_quiet_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off)
+{
+	long mapped = syscall(SYS_mmap, at, bytes, prot, flags, fd, off);
+
+	return (char *)NULL + mapped;
+}
+
+static inline int oc_quiet_munmap(void *at, size_t bytes)
+{
+	return (int)syscall(SYS_munmap, at, bytes);
+}
+
+static inline int oc_quiet_madvise(void *at, size_t bytes, int advice)
+{
+	return (int)syscall(SYS_madvise, at, bytes, advice);
+}
+
+#endif

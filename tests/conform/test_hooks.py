@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who caches registrations of memory with the network card hears of memory that goes away, in the heap as outside it
+(hazard 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from job import Finished
+from runner import Runner
+
+Preloaded = Callable[..., Finished]
+
+UCM = Path("/usr/include/ucm/api/ucm.h")
+
+
+@pytest.mark.skipif(not UCM.exists(), reason="no libucx-dev: packaging/install-deps test")
+def test_ucx(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded) -> None:
+    runner.run(compiled("hooks_ucx"), "plain")
+    preloaded("hooks_ucx", "heap")
+
+
+@pytest.mark.parametrize("preload", [False, True])
+def test_openmpi(runner: Runner, compiled: Callable[[str], Path], preload: bool) -> None:
+    runner.mpirun(1, compiled("hooks_openmpi"), "heap" if preload else "plain", preload=preload)
+
+
+@pytest.mark.parametrize("descriptor", ["open", "closed"])
+def test_fork(preloaded: Preloaded, descriptor: str) -> None:
+    """No hook is called in a child before fork() returns: its locks may be held by threads the child does not have."""
+    preloaded("hooks_fork", descriptor)

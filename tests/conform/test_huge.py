@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Huge pages of the shared heap (lib/heap_thp.c): where there are some, and that nothing is resident before it is
+touched. Pages are counted; times are not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from job import Finished
+from runner import PRELOAD, Runner
+
+Compiled = Callable[[str], Path]
+SKIPPED = 77
+SECCOMP = Path(__file__).resolve().parent.parent / "cli" / "seccomp.py"
+
+# How a host refuses file systems of our own: by a filter, of which nothing is tried; by a limit.
+REFUSALS = {
+    "filter": [sys.executable, str(SECCOMP), "EPERM", "process_vm_writev"],
+    "limit": [
+        *("unshare", "--user", "--map-root-user", "sh", "-c"),
+        'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
+        "sh",
+    ],
+}
+
+
+@pytest.fixture
+def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
+    """case(name, *wrapper): runs a case of huge_cases.c under the preload, by way of `wrapper`."""
+
+    def run(name: str, *wrapper: str) -> Finished:
+        env = f"LD_PRELOAD={runner.build / PRELOAD}"
+        finished = runner.run(*wrapper, "env", env, str(compiled("huge_cases")), name, timeout=120, check=False)
+        if finished.returncode == SKIPPED:
+            pytest.skip("no transparent huge pages here")
+        assert finished.returncode == 0, finished.stderr
+        return finished
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["few", "sparse", "dense", "dense_small", "requested", "zeroed"])
+def test_pages(case: Callable[..., Finished], name: str) -> None:
+    case(name)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("name", ["few", "sparse", "collapsed", "zeroed"])
+def test_refused(runner: Runner, case: Callable[..., Finished], name: str, refusal: str) -> None:
+    wrapper = REFUSALS[refusal]
+    if runner.run(*wrapper, "true", check=False).returncode:
+        pytest.skip("this host cannot refuse in that way")
+    case(name, *wrapper)

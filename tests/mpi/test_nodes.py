@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`onecopy run` over several nodes: its variables reach every rank by the launcher's own means, though the agent that
+starts processes on other nodes gives them a bare environment. The nodes are network namespaces of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job import Finished
+from mpi.programs import Programs
+from mpi.stats import served, stats
+from runner import MPI_ENV, ROOT, Runner
+
+HERE = Path(__file__).resolve().parent / "nodes"
+# More ranks than cores, which Open MPI cannot see here: without it TCP starves.
+OPEN_MPI = ["--mca", "mpi_yield_when_idle", "1", "--mca", "plm_rsh_agent", str(HERE / "agent")]
+OPEN_MPI += ["--mca", "oob_tcp_if_include", "10.77.0.0/24", "--mca", "btl_tcp_if_include", "10.77.0.0/24"]
+OPEN_MPI += ["--prtemca", "plm_ssh_agent", str(HERE / "agent"), "--prtemca", "oob_tcp_if_include", "10.77.0.0/24"]
+HOSTS = ["--host", "10.77.0.1:2,10.77.0.2:2"]
+
+
+def refusal() -> str:
+    """Why there can be no such nodes here; "" where there can."""
+    if os.geteuid():
+        return "network namespaces with addresses are for root"
+    if not shutil.which("ip"):
+        return "no ip command: packaging/install-deps guests"
+    done = subprocess.run([HERE / "network", "true"], capture_output=True, text=True, check=False)
+    return f"no network namespaces here: {done.stderr.strip()}" if done.returncode else ""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nodes() -> None:
+    if why := refusal():
+        pytest.skip(why)
+
+
+def open_mpi() -> list[str]:
+    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False).stdout
+    old = "Open MPI) 4" in version
+    return [*(OPEN_MPI[: OPEN_MPI.index("--prtemca")] if old else OPEN_MPI), *HOSTS]
+
+
+def run(runner: Runner, *argv: str | Path, env: dict[str, str] | None = None) -> Finished:
+    ours = {"ONECOPY_STATS": str(runner.cwd / "stats"), "ONECOPY_LIBDIR": str(runner.build / "preload")}
+    command = [HERE / "network", ROOT / "onecopy", "run", "--mech", "heap", *argv]
+    return runner.run(*command, env={**ours, **(env or {})}, timeout=120)
+
+
+def hosts(finished: Finished) -> list[list[str]]:
+    return sorted(line.split()[1:] for line in finished.stdout.splitlines() if line.count(" ") == 2)
+
+
+@pytest.fixture
+def program(programs: Programs) -> Path:
+    return programs.build("onnodes", ["hazards/onnodes.c"])
+
+
+def check(runner: Runner, finished: Finished, value: str = "-") -> None:
+    assert hosts(finished) == [[f"node{n}", value] for n in (1, 1, 2, 2)], finished.stdout + finished.stderr
+    # The broadcasts within a node, on every rank of both.
+    assert served(runner.cwd / "stats", "bcast") == [5] * 4
+    assert {line["nranks"] for line in stats(runner.cwd / "stats")} == {2}
+
+
+def test_every_rank_of_every_node(runner: Runner, program: Path) -> None:
+    check(runner, run(runner, "mpirun", *open_mpi(), "-n", "4", program))
+
+
+def test_beside_the_users_own_variables(runner: Runner, program: Path) -> None:
+    """Open MPI 4 aborts where its two ways to name variables meet."""
+    env = {"USER_VARIABLE": "mine"}
+    two: list[str | Path] = ["-n", "2", program, ":", "-x", "USER_VARIABLE", "-n", "2", program]
+    check(runner, run(runner, "mpirun", "-x", "USER_VARIABLE", *open_mpi(), *two, env=env), "mine")
+
+
+def test_beside_the_users_own_list(runner: Runner, program: Path) -> None:
+    env = {"OMPI_MCA_mca_base_env_list": "USER_VARIABLE=mine"}
+    check(runner, run(runner, "mpirun", *open_mpi(), "-n", "4", program, env=env), "mine")
+
+
+def test_node_without_the_library(runner: Runner, program: Path) -> None:
+    """It runs on the MPI alone; the other is served."""
+    private = runner.cwd / "private"
+    private.mkdir()
+    for library in (runner.build / "preload").glob("libonecopy-*.so"):
+        shutil.copy(library, private)
+    (runner.cwd / "hidden").write_text(f"{private}\n")
+    finished = run(runner, "mpirun", *open_mpi(), "-n", "4", program, env={"ONECOPY_LIBDIR": str(private)})
+    assert hosts(finished) == [[f"node{n}", "-"] for n in (1, 1, 2, 2)]
+    assert served(runner.cwd / "stats", "bcast") == [5, 5]
+    command = ["run", "--stats", "mpirun", *open_mpi(), "-n", "4"]
+    said = runner.run(
+        HERE / "network", ROOT / "onecopy", *command, program, env={"ONECOPY_LIBDIR": str(private)}, timeout=120
+    ).stderr
+    assert "no figures of ranks 2-3: they ran where the library" in said
+
+
+def summary(runner: Runner, *argv: str | Path, env: Mapping[str, str]) -> dict[str, Any]:
+    """What --stats=json says at the end."""
+    command = ["run", "--stats=json", "--mech", "heap", "mpirun", *open_mpi()]
+    finished = runner.run(HERE / "network", ROOT / "onecopy", *command, *argv, env=env, timeout=120)
+    found: dict[str, Any] = json.loads(next(line for line in finished.stderr.splitlines() if line.startswith("{")))
+    return found
+
+
+def test_statistics_of_all_nodes(runner: Runner, program: Path) -> None:
+    found = summary(runner, "-n", "4", program, env={"ONECOPY_LIBDIR": str(runner.build / "preload")})
+    (job,) = found["jobs"]
+    assert sorted(rank["host"] for rank in job["ranks"]) == ["node1", "node1", "node2", "node2"]
+    assert sum(rank["calls"]["bcast"]["served"] for rank in job["ranks"]) == 4 * 5
+    assert not list(runner.cwd.glob(".onecopy*"))
+
+
+@pytest.mark.long(1)
+@pytest.mark.skipif(not shutil.which("mpiexec.hydra"), reason="no mpiexec.hydra: packaging/install-deps nodes")
+@pytest.mark.parametrize("options", [[], ["-genvnone"], ["-genvlist", "HOME"]], ids=" ".join)
+def test_hydra(runner: Runner, program: Path, options: list[str]) -> None:
+    there = ["-localhost", "10.77.0.254", "-launcher", "ssh", "-launcher-exec", str(HERE / "agent")]
+    there += ["-hosts", "10.77.0.1,10.77.0.2", "-n", "2"]
+    # Not a rank, for there is no library for MPICH yet; the program is named to choose one.
+    say = "echo $(hostname) $ONECOPY_MECH"
+    finished = run(runner, "mpiexec.hydra", *options, *there, "sh", "-c", say, program)
+    assert sorted(finished.stdout.split("\n")[:2]) == ["node1 heap", "node2 heap"]
+
+
+@pytest.mark.long(2)
+@pytest.mark.skipif(not shutil.which("slurmctld"), reason="no Slurm: packaging/install-deps nodes")
+@pytest.mark.parametrize("options", [[], ["--export=NONE"], ["--export=USER_VARIABLE"]], ids=" ".join)
+def test_slurm(runner: Runner, program: Path, options: list[str]) -> None:
+    """On one node, where --export alone keeps the variables from the ranks."""
+    env = {"USER_VARIABLE": "mine", **MPI_ENV, "ONECOPY_STATS": str(runner.cwd / "stats")}
+    finished = runner.run(
+        HERE / "network", HERE / "slurm", runner.cwd / "slurm", ROOT / "onecopy", "run", "--mech", "heap",
+        "srun", *options, "-n", "2", program, env=env, timeout=180,
+    )  # fmt: skip
+    value = "-" if options == ["--export=NONE"] else "mine"
+    assert [line[1] for line in hosts(finished)] == [value] * 2, finished.stdout + finished.stderr
+    assert len(stats(runner.cwd / "stats")) == 2
+    assert served(runner.cwd / "stats", "bcast") == [10, 10]
