@@ -57,6 +57,13 @@
 #define MAX_CALLS   8192 /* calls of a pass */
 #define SETTLE	    3
 
+/* Of a size, rank by rank: [nranks] each. */
+struct blocks {
+	int *shares;
+	int *counts;
+	int *displs;
+};
+
 struct cell {
 	const struct collective *op;
 	struct call call; /* of slot 0 */
@@ -100,14 +107,17 @@ static size_t stride_words(size_t words, size_t least)
 
 /* The same number of slots on every rank, so every rank counts all buffers. */
 static void plan_cell(const struct options *opt, const struct collective *op, size_t bytes,
-		      int *shares, struct cell *cell)
+		      struct blocks *blocks, struct cell *cell)
 {
 	size_t words = bytes / WORD;
 	size_t total = 0, buffers = 0, slots, least;
 
-	for (int r = 0; r < nranks; r++)
-		shares[r] = (int)(words / (size_t)nranks) +
-			    ((size_t)r < words % (size_t)nranks ? 1 : 0);
+	for (int r = 0; r < nranks; r++) {
+		blocks->shares[r] = (int)(words / (size_t)nranks) +
+				    ((size_t)r < words % (size_t)nranks ? 1 : 0);
+		blocks->counts[r] = (int)words;
+		blocks->displs[r] = (int)words * r;
+	}
 	*cell = (struct cell){
 		.op = op,
 		.call =
@@ -116,7 +126,9 @@ static void plan_cell(const struct options *opt, const struct collective *op, si
 				.words = words,
 				.rank = rank,
 				.nranks = nranks,
-				.shares = shares,
+				.shares = blocks->shares,
+				.counts = blocks->counts,
+				.displs = blocks->displs,
 			},
 	};
 	for (int r = 0; r < nranks; r++) {
@@ -338,7 +350,7 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 	return errors;
 }
 
-static size_t run_cells(const struct options *opt, int *shares, struct arena *send,
+static size_t run_cells(const struct options *opt, struct blocks *blocks, struct arena *send,
 			struct arena *recv)
 {
 	size_t errors = 0;
@@ -356,7 +368,7 @@ static size_t run_cells(const struct options *opt, int *shares, struct arena *se
 		if (op->origin == FROM_NOBODY && i % opt->nsizes)
 			continue; /* no bytes: once is enough */
 		plan_cell(opt, op, op->origin == FROM_NOBODY ? 0 : opt->sizes[i % opt->nsizes],
-			  shares, &cell);
+			  blocks, &cell);
 		cell.call.send = send->words;
 		cell.call.recv = recv->words;
 		errors += run_cell(opt, &cell);
@@ -372,19 +384,21 @@ int main(int argc, char **argv)
 	void *stack[2] = {NULL, NULL};
 	struct arena send, recv;
 	struct options opt;
-	int *shares;
+	struct blocks blocks;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &nranks);
 	options_parse(&opt, argc, argv);
-	shares = calloc((size_t)nranks, sizeof(*shares));
-	if (!shares)
+	blocks.shares = calloc(3 * (size_t)nranks, sizeof(*blocks.shares));
+	if (!blocks.shares)
 		MPI_Abort(MPI_COMM_WORLD, 2);
+	blocks.counts = blocks.shares + nranks;
+	blocks.displs = blocks.counts + nranks;
 	for (size_t i = 0; i < opt.nops * opt.nsizes; i++) {
 		struct cell cell;
 
-		plan_cell(&opt, opt.ops[i / opt.nsizes], opt.sizes[i % opt.nsizes], shares, &cell);
+		plan_cell(&opt, opt.ops[i / opt.nsizes], opt.sizes[i % opt.nsizes], &blocks, &cell);
 		if (cell.slots * cell.send_stride > send_words)
 			send_words = cell.slots * cell.send_stride;
 		if (cell.slots * cell.recv_stride > recv_words)
@@ -400,10 +414,10 @@ int main(int argc, char **argv)
 	}
 	make_arena(&send, opt.memory, send_words, stack[0]);
 	make_arena(&recv, opt.memory, recv_words, stack[1]);
-	errors = run_cells(&opt, shares, &send, &recv);
+	errors = run_cells(&opt, &blocks, &send, &recv);
 	arena_deinit(&send);
 	arena_deinit(&recv);
-	free(shares);
+	free(blocks.shares);
 	if (errors && rank == 0)
 		fprintf(stderr, "collbench: %zu words were wrong\n", errors);
 	MPI_Finalize();

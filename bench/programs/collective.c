@@ -13,6 +13,9 @@ const struct functions functions_linked = {
 	.Gather = MPI_Gather,
 	.Allgather = MPI_Allgather,
 	.Alltoall = MPI_Alltoall,
+	.Scatterv = MPI_Scatterv,
+	.Gatherv = MPI_Gatherv,
+	.Alltoallv = MPI_Alltoallv,
 	.Reduce = MPI_Reduce,
 	.Allreduce = MPI_Allreduce,
 	.Reduce_scatter = MPI_Reduce_scatter,
@@ -30,6 +33,9 @@ static const struct {
 	{"MPI_Gather", offsetof(struct functions, Gather)},
 	{"MPI_Allgather", offsetof(struct functions, Allgather)},
 	{"MPI_Alltoall", offsetof(struct functions, Alltoall)},
+	{"MPI_Scatterv", offsetof(struct functions, Scatterv)},
+	{"MPI_Gatherv", offsetof(struct functions, Gatherv)},
+	{"MPI_Alltoallv", offsetof(struct functions, Alltoallv)},
 	{"MPI_Reduce", offsetof(struct functions, Reduce)},
 	{"MPI_Allreduce", offsetof(struct functions, Allreduce)},
 	{"MPI_Reduce_scatter", offsetof(struct functions, Reduce_scatter)},
@@ -89,6 +95,24 @@ static void run_alltoall(const struct call *call)
 {
 	call->mpi->Alltoall(call->send, (int)call->words, MPI_UINT32_T, call->recv,
 			    (int)call->words, MPI_UINT32_T, MPI_COMM_WORLD);
+}
+
+static void run_scatterv(const struct call *call)
+{
+	call->mpi->Scatterv(call->send, call->counts, call->displs, MPI_UINT32_T, call->recv,
+			    (int)call->words, MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+}
+
+static void run_gatherv(const struct call *call)
+{
+	call->mpi->Gatherv(call->send, (int)call->words, MPI_UINT32_T, call->recv, call->counts,
+			   call->displs, MPI_UINT32_T, call->root, MPI_COMM_WORLD);
+}
+
+static void run_alltoallv(const struct call *call)
+{
+	call->mpi->Alltoallv(call->send, call->counts, call->displs, MPI_UINT32_T, call->recv,
+			     call->counts, call->displs, MPI_UINT32_T, MPI_COMM_WORLD);
 }
 
 static void run_reduce(const struct call *call)
@@ -192,6 +216,33 @@ static const struct collective table[] = {
 		.origin = FROM_SUM,
 		.mine = true,
 		.run = run_reduce_scatter,
+	},
+	{
+		.name = "scatterv",
+		.send_root = AMOUNT_EACH,
+		.recv_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_ROOT,
+		.mine = true,
+		.run = run_scatterv,
+	},
+	{
+		.name = "gatherv",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_EACH,
+		.origin = FROM_EACH,
+		.run = run_gatherv,
+	},
+	{
+		.name = "alltoallv",
+		.send_root = AMOUNT_EACH,
+		.send_other = AMOUNT_EACH,
+		.recv_root = AMOUNT_EACH,
+		.recv_other = AMOUNT_EACH,
+		.origin = FROM_EACH,
+		.mine = true,
+		.run = run_alltoallv,
 	},
 	{
 		.name = "barrier",

@@ -7,8 +7,9 @@
  * size needs on each rank, how to make the call, and what must be in the
  * receive buffer afterwards. A new operation is one row of the table.
  *
- * "Size" means what it means in IMB: one block for scatter, gather, allgather
- * and alltoall, the whole message for the others.
+ * "Size" means what it means in IMB: one block for scatter, gather, allgather,
+ * alltoall and those of them with a v, whose blocks here are all alike; the whole
+ * message for the others.
  */
 
 #include <mpi.h>
@@ -47,6 +48,15 @@ struct functions {
 			 MPI_Datatype rtype, MPI_Comm comm);
 	int (*Alltoall)(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
 			MPI_Datatype rtype, MPI_Comm comm);
+	int (*Scatterv)(const void *send, const int counts[], const int displs[],
+			MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, int root,
+			MPI_Comm comm);
+	int (*Gatherv)(const void *send, int scount, MPI_Datatype stype, void *recv,
+		       const int counts[], const int displs[], MPI_Datatype rtype, int root,
+		       MPI_Comm comm);
+	int (*Alltoallv)(const void *send, const int scounts[], const int sdispls[],
+			 MPI_Datatype stype, void *recv, const int rcounts[], const int rdispls[],
+			 MPI_Datatype rtype, MPI_Comm comm);
 	int (*Reduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 		      int root, MPI_Comm comm);
 	int (*Allreduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
@@ -73,6 +83,8 @@ struct call {
 	int root;
 	int rank, nranks;
 	const int *shares; /* words of each rank's share: [nranks] */
+	const int *counts; /* the size for every rank: [nranks], and where its block begins */
+	const int *displs;
 };
 
 struct collective {

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -29,27 +31,55 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=what, description=what)
         if name == chosen:
             importlib.import_module(f"onecopy.{name}").add_arguments(command)
+    command_line: list[str] = []
     if chosen == "run":
         from onecopy import run
 
         options, command_line = run.split(words[1:])
-        return run.main(parser.parse_args(["run", *options]), command_line)
-    args = parser.parse_args(words)
+        words = ["run", *options]
+    args, unknown = parser.parse_known_args(words)
+    if unknown:  # by itself argparse shows the usage of "onecopy", not that of its command
+        commands.choices.get(chosen, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
+    if chosen == "run":
+        return run.main(args, command_line)
     status: int = importlib.import_module(f"onecopy.{args.command}").main(args)
     return status
 
 
-if __name__ == "__main__":
+def _flushed() -> int:
     try:
-        sys.exit(main())
+        return main()
+    finally:
+        if sys.stdout:  # None when the caller has closed it
+            sys.stdout.flush()
+
+
+def _drop_output() -> None:
+    """What is left in stdout's buffer has nowhere to go; Python would complain about it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def guarded() -> int | str:
+    """The command's exit status, or one line for what no command expected of the system."""
+    try:
+        return _flushed()
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("onecopy"):
             raise
-        sys.exit(
+        return (
             f"onecopy: the Python package {error.name} is missing: "
             f"apt install python3-{error.name}, or `make deps` in a checkout"
         )
     except KeyboardInterrupt:
-        sys.exit(130)
+        return 130
     except BrokenPipeError:
-        sys.exit(141)
+        _drop_output()
+        return 141
+    except OSError as error:
+        _drop_output()
+        return f"onecopy: {error.filename or 'cannot write'}: {error.strerror or error}"
+
+
+if __name__ == "__main__":
+    sys.exit(guarded())

@@ -9,15 +9,12 @@ taken is told in bench/programs/collbench.c.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
-import datetime
-import io
-import json
 import os
+import shlex
 import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,18 +23,23 @@ from types import FrameType
 from typing import NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from onecopy import cells, install, machine, mpi, peers, programs, run, tables
+from onecopy import cells, install, machine, module, mpi, peers, programs, run, schedule, tables
 from onecopy.cells import FigureRow, Row
+from onecopy.results import Results, ResultsError
+from onecopy.results import directory as results_directory
+from onecopy.schedule import Clock, Task
 
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
-OTHERS = ("reduce_scatter", "barrier", "pingpong")
+OF_BLOCKS = ("scatterv", "gatherv", "alltoallv")
+OTHERS = ("reduce_scatter", *OF_BLOCKS, "barrier", "pingpong")
 SIZES = "16K,64K,256K,1M,4M"
 SMALL_SIZES = "8,64,512,4K"
 FIRST_USE = ((20000, 32 << 10), (500, 4 << 20))
 UNHELPED = ("stream", "randomaccess", "mallocheavy", "forks", "p2p")
 KINDS = ("collectives", "small", "overhead", "first-use", "programs", "region")
+MAX_SIZES = 64  # MAX_LIST of bench/programs/options.h
 SAME_PROCESS = "same-process"  # mode of the rows of "overhead"
 REGION_SIZES = "64,4K,64K,1M,4M"
 
@@ -60,6 +62,7 @@ class Variant:
 @dataclass
 class Settings:
     collectives: list[str]
+    passed: list[str]  # those whose overhead is measured
     sizes: str
     seconds: float
     repetitions: int
@@ -81,6 +84,8 @@ def name_list(known: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def size_list(text: str) -> str:
+    if len(text.split(",")) > MAX_SIZES:
+        raise argparse.ArgumentTypeError(f"more than {MAX_SIZES} sizes")
     for size in text.split(","):
         if (count := run.byte_count(size)) == 0 or count % 4:
             raise argparse.ArgumentTypeError(f"{size!r}: sizes are multiples of 4 bytes")
@@ -113,7 +118,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what to measure, of {', '.join(KINDS)} (default: collectives)",
     )
     parser.add_argument("--ranks", type=rank_list, default=[2, 4], metavar="LIST", help="default: 2,4")
-    parser.add_argument("--collectives", type=name_list((*COLLECTIVES, *OTHERS)), metavar="LIST", help="default: 7")
+    parser.add_argument(
+        "--collectives",
+        type=name_list((*COLLECTIVES, *OTHERS)),
+        metavar="LIST",
+        help=f"default: {', '.join(COLLECTIVES)}; overhead: {', '.join(OF_BLOCKS)}, too",
+    )
     parser.add_argument("--sizes", type=size_list, metavar="LIST", help=f"default: {SIZES}; small: {SMALL_SIZES}")
     parser.add_argument("--rounds", type=positive, help="how often each variant is run (default: 6)")
     parser.add_argument("--quick", action="store_true", help="three rounds of three sizes, shorter each")
@@ -142,71 +152,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="also run onecopy with each of these mechanisms alone",
     )
-    parser.add_argument("--output", type=Path, metavar="DIR", help="default: bench/results/DATE, or ./onecopy-out/DATE")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default: ./onecopy-out/DATE")
 
 
 # ---- running one program ------------------------------------------------------------------------------------------
 
 
-def finish(process: subprocess.Popen[bytes]) -> None:
-    """Ends a job that ran past its limit: the launcher cleans up after SIGTERM, its session goes with SIGKILL."""
-    process.terminate()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tuple[str, str]:
-    """What a program printed, and why it did not end well ("" if it did). What it printed before stays."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(
-            argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-        )
-        trouble = ""
-        try:
-            status = process.wait(timeout=limit)
-        except subprocess.TimeoutExpired:
-            finish(process)
-            trouble = f"ran past its limit of {limit:.0f} s"
-        except BaseException:
-            finish(process)
-            raise
-        else:
-            if status:
-                err.seek(0)
-                lines = err.read().decode(errors="replace").strip().splitlines()
-                trouble = f"ended with status {status}: {next((x for x in lines if x.strip('- ')), 'no message')}"
-        out.seek(0)
-        return out.read().decode(errors="replace"), trouble
-
-
 def parse_rows(text: str, number: int, variant: str) -> list[Row]:
-    """collbench's and firstuse's lines. A line cut off by a killed program is left out."""
-    return [
-        cells.convert(Row, {"copy_speed": "0", **values, "round": str(number), "variant": variant})
-        for values in csv.DictReader(io.StringIO(text))
-        if None not in values and None not in values.values()
-    ]
+    """collbench's and firstuse's lines. A line cut off by a killed program is left out, and what a launcher prints."""
+    rows = []
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("collective,")), len(lines))
+    for values in csv.DictReader(lines[start:]):
+        with contextlib.suppress(cells.BrokenError):
+            rows.append(cells.convert(Row, {"copy_speed": "0", **values, "round": str(number), "variant": variant}))
+    return rows
+
+
+def parse_figures(text: str, number: int, variant: str, program: str, ranks: int) -> list[FigureRow]:
+    """The lines "PROGRAM,VALUE,UNIT"."""
+    rows = []
+    for line in text.splitlines():
+        name, _, rest = line.partition(",")
+        value, _, unit = rest.partition(",")
+        if name == program and unit:
+            with contextlib.suppress(ValueError):
+                rows.append(FigureRow(number, variant, name, ranks, float(value), unit))
+    return rows
 
 
 class Bench:
     """One run into one directory."""
 
-    def __init__(self, variants: list[Variant], settings: Settings, output: Path) -> None:
+    def __init__(self, variants: list[Variant], settings: Settings, results: Results) -> None:
         self.variants = variants
         self.settings = settings
-        self.output = output
-        self.rows: list[Row] = []
-        self.figures: list[FigureRow] = []
+        self.results = results
         self.troubles: dict[str, int] = {}
-        self._times = cells.Writer(Row, output / "times.csv")
-        self._figures = cells.Writer(FigureRow, output / "figures.csv")
-
-    def close(self) -> None:
-        for writer in (self._times, self._figures):
-            writer.close()
 
     def order(self, number: int) -> list[Variant]:
         return self.variants if number % 2 == 0 else self.variants[::-1]
@@ -216,7 +198,7 @@ class Bench:
 
     def _output(self, variant: Variant, ranks: int, words: Sequence[str | Path], limit: float) -> str:
         env = {**variant.mpi.environment(ranks), **variant.env}
-        text, trouble = output_of(variant.mpi.command(ranks, *words), env, limit)
+        text, trouble = programs.output_of(variant.mpi.command(ranks, *words), env, limit)
         if trouble:
             named = " ".join(Path(str(w)).name for w in words[:2])
             self._trouble(f"{variant.name}, {ranks} ranks, {named}: {trouble}")
@@ -226,8 +208,7 @@ class Bench:
         for row in rows:
             if row.errors:
                 self._trouble(f"{row.variant}: WRONG DATA in {row.collective} of {row.bytes} bytes, {row.ranks} ranks")
-        self.rows += rows
-        self._times.add(rows)
+        self.results.add_times(rows)
 
     def _collbench(self, variant: Variant, ranks: int, collective: str, sizes: str, *flags: str) -> str:
         s = self.settings
@@ -265,14 +246,7 @@ class Bench:
 
     def figure(self, variant: Variant, ranks: int, number: int, program: str) -> None:
         text = self._output(variant, ranks, [programs.find(program, variant.mpi)], self.settings.limit)
-        rows = []
-        for line in text.splitlines():
-            name, _, rest = line.partition(",")
-            value, _, unit = rest.partition(",")
-            if name == program and unit:
-                rows.append(FigureRow(number, variant.name, name, ranks, float(value), unit))
-        self.figures += rows
-        self._figures.add(rows)
+        self.results.add_figures(parse_figures(text, number, variant.name, program, ranks))
 
     def region(self, number: int, mechanism: str, direction: str, sizes: str) -> None:
         """Without any MPI: two processes of the library's own API."""
@@ -283,7 +257,7 @@ class Bench:
         s = self.settings
         words = [str(program), mechanism, direction, str(s.seconds), str(s.cache), *counts]
         env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "ONECOPY_MECH")}
-        text, trouble = output_of(words, env, s.limit)
+        text, trouble = programs.output_of(words, env, s.limit)
         if trouble:
             self._trouble(f"regionbench {mechanism} {direction}: {trouble}")
         self._keep_times(parse_rows(text, number, f"{cells.SUBJECT}-{mechanism}"))
@@ -291,50 +265,70 @@ class Bench:
 
 # ---- what to run ----------------------------------------------------------------------------------------------------
 
-Task = tuple[str, Callable[[], None]]
-
 
 def round_tasks(bench: Bench, what: Sequence[str], ranks: int, number: int, small: str) -> list[Task]:
     """One round: every variant does each piece of work, one right after the other."""
     s = bench.settings
     tasks: list[Task] = []
 
-    def alternate(title: str, do: Callable[..., None], *details: object) -> None:
+    def alternate(title: str, seconds: float, do: Callable[..., None], *details: object) -> None:
         tasks.extend(
-            (f"{ranks} ranks, {title}, {variant.name}", partial(do, variant, ranks, number, *details))
+            Task(f"{ranks} ranks, {title}, {variant.name}", partial(do, variant, ranks, number, *details), seconds)
             for variant in bench.order(number)
         )
 
+    def expected(sizes: str, warm: bool) -> float:
+        return schedule.collective_seconds(sizes, s.seconds, s.repetitions, warm)
+
     if "collectives" in what:
         for name in s.collectives:
-            alternate(name, bench.times, name, s.sizes, s.warm)
+            alternate(name, expected(s.sizes, s.warm), bench.times, name, s.sizes, s.warm)
     if "small" in what:
         for name in s.collectives:
-            alternate(f"small {name}", bench.times, name, small, True)
+            alternate(f"small {name}", expected(small, True), bench.times, name, small, True)
     if "overhead" in what:
         tasks.extend(
-            (f"{ranks} ranks, overhead {name}", partial(bench.overhead, variant, ranks, number, name, small))
-            for name in s.collectives
+            Task(
+                f"{ranks} ranks, overhead {name}",
+                partial(bench.overhead, variant, ranks, number, name, small),
+                2 * expected(small, True),
+            )
+            for name in s.passed
             for variant in bench.order(number)
             if cells.is_subject(variant.name)
         )
     if "first-use" in what:
         for count, size in FIRST_USE:
             for way in ("free", "keep"):
-                alternate("first use", bench.first_use, count, size, way)
+                alternate("first use", schedule.FIRST_USE, bench.first_use, count, size, way)
     if "programs" in what:
         for name in UNHELPED:
-            alternate(name, bench.figure, name)
+            alternate(name, schedule.FIGURE, bench.figure, name)
     return tasks
 
 
 def region_tasks(bench: Bench, number: int, sizes: str, mechanisms: Sequence[str]) -> list[Task]:
     order = mechanisms if number % 2 == 0 else mechanisms[::-1]
+    seconds = schedule.REGION_START + len(sizes.split(",")) * bench.settings.seconds
     return [
-        (f"region {direction}, {mechanism}", partial(bench.region, number, mechanism, direction, sizes))
+        Task(f"region {direction}, {mechanism}", partial(bench.region, number, mechanism, direction, sizes), seconds)
         for direction in ("get", "put")
         for mechanism in order
     ]
+
+
+def all_tasks(bench: Bench, args: argparse.Namespace) -> list[Task]:
+    # --sizes is for collectives; for the other kinds when they are measured alone.
+    alone = args.sizes if "collectives" not in args.what else None
+    tasks: list[Task] = []
+    # Rounds outermost: a drift of the host then meets every number of ranks and every variant.
+    for number in range(bench.settings.rounds):
+        for ranks in args.ranks:
+            tasks += round_tasks(bench, args.what, ranks, number, alone or SMALL_SIZES)
+    if "region" in args.what:
+        for number in range(bench.settings.rounds):
+            tasks += region_tasks(bench, number, alone or REGION_SIZES, args.mech or run.mechanisms_here())
+    return tasks
 
 
 def subject(name: str, base: peers.Mpi, env: Mapping[str, str]) -> Variant:
@@ -362,22 +356,12 @@ def choose_variants(args: argparse.Namespace) -> list[Variant]:
     return variants
 
 
-def output_directory(wanted: Path | None) -> Path:
-    """A new directory named after the moment, unless one is given."""
-    root = install.checkout()
-    parent = root / "bench" / "results" if root else Path("onecopy-out")
-    directory = wanted or parent / datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d-%H%M%S")
-    directory.mkdir(parents=True, exist_ok=True)
-    if (directory / "times.csv").exists():
-        raise BenchError(f"{directory} already holds a run: name another one")
-    return directory
-
-
 def describe(variants: Sequence[Variant], args: argparse.Namespace) -> dict[str, object]:
     facts = machine.describe()
     facts["variants"] = {v.name: v.mpi.version() for v in variants}
-    settings = {k: v for k, v in vars(args).items() if k not in ("output", "command")}
-    facts["settings"] = settings
+    facts["settings"] = {k: v for k, v in vars(args).items() if k not in ("output", "command")}
+    facts["command"] = shlex.join(["onecopy", *sys.argv[1:]])
+    facts["environment"] = {k: v for k, v in os.environ.items() if k.startswith("ONECOPY")}
     return facts
 
 
@@ -385,6 +369,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
     quick = args.quick
     return Settings(
         collectives=args.collectives or list(COLLECTIVES),
+        passed=args.collectives or [*COLLECTIVES, *OF_BLOCKS],
         sizes=args.sizes or ("16K,256K,4M" if quick else SIZES),
         seconds=0.04 if quick else 0.1,
         repetitions=1 if quick else 2,
@@ -397,17 +382,34 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def show(bench: Bench) -> None:
+    results = bench.results
+    mark = machine.busy(results.facts)
     out = Console() if sys.stdout.isatty() else Console(width=200)
-    for table in tables.times(bench.rows):
+    for table in tables.times(results.rows, mark):
         out.print(table)
-    for each in (tables.summary(bench.rows), tables.figures(bench.figures)):
+    for each in (tables.summary(results.rows, mark), tables.figures(results.figures, mark)):
         if each:
             out.print(each)
-    for ranks, speed in cells.copy_speeds(bench.rows).items():
+    for ranks, speed in cells.copy_speeds(results.rows).items():
         low, high = speed.low / 1e9, speed.high / 1e9
-        out.print(f"copy speed, {ranks} processes at once: {speed.median / 1e9:.1f} GB/s ({low:.1f}-{high:.1f})")
+        out.print(f"memcpy, {ranks} processes at once: {speed.median / 1e9:.1f} GB/s ({low:.1f}-{high:.1f})")
+    for line in tables.explained(results.rows, results.figures):
+        out.print(line, style="dim", highlight=False, soft_wrap=True)
+    if mark and (results.rows or results.figures):
+        run.note(f"{mark}: these figures say little; repeat them when it is quiet")
     for trouble, times in bench.troubles.items():
-        console.print(f"[red]{times} x[/] {trouble}", highlight=False)
+        console.print(f"[red]{times} x[/] {trouble}", highlight=False, soft_wrap=True)
+
+
+def say_where(results: Results) -> None:
+    if results.trouble:
+        run.note(results.trouble)
+    elif not results.rows and not results.figures:
+        run.note(f"nothing was measured; {results.directory} holds no more than machine.json")
+    elif cells.drawn(results.rows):
+        run.note(f"written to {results.directory}; draw it with: onecopy plot {shlex.quote(str(results.directory))}")
+    else:
+        run.note(f"written to {results.directory}")
 
 
 def interrupted_by(number: int, _frame: FrameType | None) -> NoReturn:
@@ -415,52 +417,68 @@ def interrupted_by(number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
+def impossible(args: argparse.Namespace) -> str:
+    """Why there would be nothing to measure, "" when there is."""
+    alone = sorted({"collectives", "small", "first-use"} & set(args.what))
+    if 1 in args.ranks and alone:
+        return f"--ranks 1: one rank has no peer to copy from, which leaves nothing to measure for {', '.join(alone)}"
+    for name in args.mech:
+        if name not in run.mechanisms_here():
+            return f"--mech {name}: {module.DEVICE} is not here, so nothing can be measured: load the kernel module"
+    if os.environ.get("ONECOPY") in ("off", "0", "no") and args.what != ["region"]:
+        return f"ONECOPY={os.environ['ONECOPY']} is set: onecopy would be measured doing nothing; unset it"
+    return ""
+
+
+def perform(tasks: Sequence[Task]) -> None:
+    """Says beforehand how long it will take, and on the way what is left."""
+    clock = Clock(tasks)
+    run.note(f"{len(tasks)} runs, about {schedule.duration(clock.left())}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        shown = progress.add_task("", total=len(tasks), left="")
+        for done, task in enumerate(tasks):
+            left = f"{schedule.duration(clock.left())} left"
+            progress.update(shown, description=task.title, left=left)
+            if not console.is_terminal:  # where no bar is drawn
+                run.note(f"{done + 1} of {len(tasks)}, {left}: {task.title}")
+            task.do()
+            clock.done(task)
+            progress.advance(shown)
+        progress.update(shown, left="")
+
+
 def main(args: argparse.Namespace) -> int:
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, interrupted_by)
+    if why := impossible(args):
+        run.note(why)
+        return 2
     try:
-        settings = settings_of(args)
         variants = choose_variants(args) if args.what != ["region"] else []
-        output = output_directory(args.output)
-        bench = Bench(variants, settings, output)
-    except (BenchError, peers.MissingError, programs.BuildError) as error:
+        results = Results(results_directory(args.output), describe(variants, args))
+    except (BenchError, ResultsError, peers.MissingError, programs.BuildError) as error:
         run.note(str(error))
         return 1
-    (output / "machine.json").write_text(json.dumps(describe(variants, args), indent=2, default=str) + "\n")
-    # --sizes is for collectives; for the other kinds when they are measured alone.
-    alone = args.sizes if "collectives" not in args.what else None
-    small = alone or SMALL_SIZES
-    # Rounds outermost: a drift of the host then meets every number of ranks and every variant.
-    tasks = [
-        task
-        for number in range(settings.rounds)
-        for ranks in args.ranks
-        for task in round_tasks(bench, args.what, ranks, number, small)
-    ]
-    if "region" in args.what:
-        for number in range(settings.rounds):
-            tasks += region_tasks(bench, number, alone or REGION_SIZES, args.mech or run.mechanisms_here())
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    if why := machine.busy(results.facts):
+        run.note(f"{why}: figures of now will say little")
+    bench = Bench(variants, settings_of(args), results)
+    failed = ""
     interrupted = False
+    others = machine.OtherWork()
     try:
-        with Progress(*columns, console=console) as progress:
-            shown = progress.add_task("", total=len(tasks))
-            for done, (title, do) in enumerate(tasks):
-                progress.update(shown, description=title)
-                if not console.is_terminal:  # where no bar is drawn
-                    run.note(f"{done + 1} of {len(tasks)}: {title}")
-                do()
-                progress.advance(shown)
+        perform(all_tasks(bench, args))
     except programs.BuildError as error:
-        run.note(str(error))
-        return 1
+        failed = str(error)
+    except OSError as error:  # what was measured so far is not lost for it
+        failed = f"{error.filename or 'the next program cannot be run'}: {error.strerror}"
     except KeyboardInterrupt:
         interrupted = True
-    finally:
-        bench.close()
-    tables.write_summary(bench.rows, output / "summary.csv")
+    results.finish({"other_work": others.processors()})
     show(bench)
-    console.print(f"written to {output}; draw it with: onecopy plot {output}", highlight=False)
+    if failed:
+        run.note(failed)
+    say_where(results)
     if interrupted:
         return 130
-    return 1 if bench.troubles or not (bench.rows or bench.figures) else 0
+    return 1 if failed or bench.troubles or results.trouble or not (results.rows or results.figures) else 0

@@ -8,6 +8,7 @@ variant is faster. A difference is the median of those between repetitions of th
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import statistics
@@ -47,6 +48,10 @@ class Row:
     #: Bytes per second the node copied just before and after, all ranks at once; 0 where it was not measured.
     copy_speed: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.usec < math.inf:
+            raise ValueError(f"a call takes no {self.usec} us")
+
     @property
     def cell(self) -> Cell:
         return Cell(self.collective, self.bytes, self.ranks, self.mode)
@@ -85,6 +90,11 @@ def is_subject(variant: str) -> bool:
     return variant.startswith(SUBJECT)
 
 
+def drawn(rows: Iterable[Row]) -> list[Row]:
+    """Those a figure can show: of first use there are two sizes, a table says it better."""
+    return [row for row in rows if not row.mode.startswith("first-use")]
+
+
 def header(kind: type[AnyRow]) -> list[str]:
     return [f.name for f in fields(kind)]
 
@@ -99,11 +109,14 @@ def convert(kind: type[T], values: Mapping[str, str]) -> T:
 
 
 def read(kind: type[T], path: Path) -> list[T]:
-    """The rows of a file; none when there is no such file."""
+    """The rows of a file; none when there is no such file. BrokenError, OSError."""
     if not path.exists():
         return []
-    with path.open(newline="") as file:
-        return [convert(kind, values) for values in csv.DictReader(file)]
+    try:
+        with path.open(newline="") as file:
+            return [convert(kind, values) for values in csv.DictReader(file)]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise BrokenError(f"no CSV ({error})") from error
 
 
 class Writer:
@@ -113,13 +126,25 @@ class Writer:
         self._file: IO[str] = path.open("w", newline="")
         self._csv = csv.DictWriter(self._file, header(kind), lineterminator="\n")
         self._csv.writeheader()
+        self._file.flush()
 
     def add(self, rows: Iterable[AnyRow]) -> None:
         self._csv.writerows(asdict(row) for row in rows)
         self._file.flush()
 
     def close(self) -> None:
-        self._file.close()
+        """What could not be written was reported when it was added."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def write(kind: type[AnyRow], path: Path, rows: Iterable[AnyRow]) -> None:
+    """All at once. OSError."""
+    writer = Writer(kind, path)
+    try:
+        writer.add(rows)
+    finally:
+        writer.close()
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -173,7 +198,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
-    """Bytes that must at least be copied on the node in one call; None where that says nothing.
+    """Bytes that one call copies on the node when it copies each of them once; None where that says nothing.
 
     A copy reads a byte and writes one. A reduction of n buffers into one reads n and writes 1, so it counts as
     (n + 1) / 2 copies; an allreduce as n. A rank's own block counts: MPI demands it without MPI_IN_PLACE.
@@ -184,6 +209,9 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
         "gather": ranks,
         "allgather": ranks * ranks,
         "alltoall": ranks * ranks,
+        "scatterv": ranks,
+        "gatherv": ranks,
+        "alltoallv": ranks * ranks,
         "reduce": (ranks + 1) / 2,
         "allreduce": ranks,
         "reduce_scatter": (ranks + 1) / 2,
@@ -200,29 +228,30 @@ def copy_speeds(rows: Iterable[Row]) -> dict[int, Spread]:
     return {ranks: spread(values) for ranks, values in found.items()}
 
 
-def limit_usec(row: Row) -> float | None:
-    """The time the node needed at that moment for the bytes of a row, at its copy speed."""
+def memcpy_usec(row: Row) -> float | None:
+    """The time memcpy() took at that moment for the bytes of a row, all ranks at once and outside the caches. A
+    yardstick, not a bound: what a cache still holds moves faster."""
     needed = copied_bytes(row.collective, row.bytes, row.ranks)
     if not needed or not row.copy_speed:
         return None
     return needed / row.copy_speed * 1e6
 
 
-def limits(rows: Iterable[Row]) -> dict[Cell, float]:
-    """cell -> the copy limit in us, the median over the rows of all variants."""
+def memcpy_times(rows: Iterable[Row]) -> dict[Cell, float]:
+    """cell -> memcpy()'s time in us, the median over the rows of all variants."""
     found: dict[Cell, list[float]] = defaultdict(list)
     for row in rows:
-        if limit := limit_usec(row):
-            found[row.cell].append(limit)
+        if usec := memcpy_usec(row):
+            found[row.cell].append(usec)
     return {cell: statistics.median(values) for cell, values in found.items()}
 
 
-def limit_ratios(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
-    """variant -> cell -> how many times its copy limit a repetition took: each is compared with its own moment."""
+def memcpy_ratios(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
+    """variant -> cell -> how many times as long as memcpy() a repetition took: each is compared with its own moment."""
     ratios: dict[str, dict[Cell, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if limit := limit_usec(row):
-            ratios[row.variant][row.cell].append(row.usec / limit)
+        if usec := memcpy_usec(row):
+            ratios[row.variant][row.cell].append(row.usec / usec)
     return {variant: {cell: spread(values) for cell, values in by.items()} for variant, by in ratios.items()}
 
 

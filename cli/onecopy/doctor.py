@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`onecopy doctor`: which mechanisms work here between real processes, and what to do about those that do not.
 
---json prints {"version", "helps", "verdict", "mechanisms": [{"name", "usable", "why", "fix"}], "mpi": {...},
-"host": [{"name", "value", "note"}]}. The exit status is 0 when onecopy can speed something up here.
+--json prints {"version", "helps", "verdict", "library", "mechanisms": [{"name", "what", "usable", "why", "fix"}],
+"mpi": {...}, "host": [{"name", "value", "note"}]}, and for `doctor PROGRAM` "program": {...}. The exit status is 0 when
+onecopy can speed up something here, or that program.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,10 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from onecopy import __version__, install, machine, module, mpi, pair, probes, run
+from onecopy import __version__, hugepages, install, machine, module, mpi, pair, probes, report, run, target
 from onecopy.stats import size
 
 #: The kernel's numbers of the first namespaces (include/linux/proc_ns.h).
@@ -31,6 +30,18 @@ FIRST_PID_NAMESPACE, FIRST_USER_NAMESPACE = 0xEFFFFFFC, 0xEFFFFFFD
 #: lib/heap_arena.c: the least arena, and how much of a limited address space one may take.
 ARENA_MIN = 256 << 20
 ADDRESS_SPACE_SHARE = 4
+#: Docker's default: too little for many an MPI.
+SHM_SMALL = 64 << 20 | 1
+
+
+#: What each mechanism does, for somebody who reads its name for the first time.
+WHAT = {
+    "heap": "large malloc blocks lie in memory that the peers have mapped: one copy, no system call",
+    "map": "other memory (stack, static, mmap), mapped from its owner by the kernel module: one copy",
+    "kcopy": "other memory, copied by the kernel module: one copy, one system call",
+    "cma": "other memory, by process_vm_readv: one copy, one system call; where staging is forbidden",
+    "staged": "other memory, through a buffer that the peers have mapped: two copies",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,7 @@ class Fact:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", nargs="?", metavar="PROGRAM", help="look at this program, too: can it be helped?")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -200,7 +212,12 @@ def heap_limits() -> tuple[str, str]:
 def explain_map(kernel: module.Module) -> Mechanism:
     if kernel.why or kernel.maps:
         return Mechanism("map", not kernel.why, kernel.why, kernel.fix)
-    return Mechanism("map", False, "the module cannot map memory on this kernel")
+    return Mechanism(
+        "map",
+        False,
+        "the module maps no memory on this kernel",
+        "nothing to do: kcopy serves instead; kernels that check page tables (page_table_check=on) forbid it",
+    )
 
 
 def probe() -> list[Mechanism]:
@@ -268,10 +285,10 @@ def wishes() -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def host_facts() -> list[Fact]:
-    facts = [Fact("kernel", os.uname().release)]
+def namespace_facts() -> list[Fact]:
+    facts = []
     if kind := container():
-        facts.append(Fact("container", kind))
+        facts.append(Fact("container", kind, "fine while all ranks of a node share it"))
     for name, kind, first in (("PID", "pid", FIRST_PID_NAMESPACE), ("user", "user", FIRST_USER_NAMESPACE)):
         if in_namespace(kind, first):
             facts.append(Fact(f"{name} namespace", "not the host's", "fine while all ranks of a node share it"))
@@ -280,28 +297,59 @@ def host_facts() -> list[Fact]:
     except (OSError, ValueError):
         seen = 0
     if seen != os.getpid():
-        facts.append(Fact("/proc", "of another PID namespace", "mount it anew (unshare --mount-proc)"))
-    modes = {"0": "none", "1": "strict", "2": "filter"}
-    facts.append(Fact("seccomp", modes.get(status_field("Seccomp"), "unknown")))
-    if Path("/proc/sys/kernel/yama").exists():
-        facts.append(Fact("Yama ptrace_scope", str(yama_scope())))
-    pages = "/sys/kernel/mm/transparent_hugepage"
-    facts.append(Fact("huge pages", machine.selected(f"{pages}/enabled"), "of private memory"))
-    facts.append(Fact("huge pages, shared", machine.selected(f"{pages}/shmem_enabled"), "of the shared heap"))
-    for name, number in (("RLIMIT_AS", resource.RLIMIT_AS), ("RLIMIT_FSIZE", resource.RLIMIT_FSIZE)):
-        soft, _ = resource.getrlimit(number)
-        facts.append(Fact(name, "unlimited" if soft == resource.RLIM_INFINITY else size(soft)))
+        facts.append(Fact("/proc", "of another PID namespace", "bad: mount it anew (unshare --mount-proc)"))
+    return facts
+
+
+def limit_fact(name: str, number: int) -> Fact:
+    """A limit that can leave no room for the heap, judged by what the heap was refused for."""
+    soft, _ = resource.getrlimit(number)
+    if soft == resource.RLIM_INFINITY:
+        return Fact(name, "unlimited", "good")
+    return Fact(name, size(soft), "too small for the shared heap" if name in heap_limits()[0] else "enough")
+
+
+def shm_fact() -> Fact:
+    note = "onecopy does not use it; your MPI may"
     try:
         shm = os.statvfs("/dev/shm")
-        facts.append(Fact("/dev/shm", size(shm.f_blocks * shm.f_frsize), "onecopy does not use it; your MPI may"))
     except OSError:
-        facts.append(Fact("/dev/shm", "none", "onecopy does not use it; your MPI may"))
-    facts.append(Fact("RLIMIT_MEMLOCK", module.memlock(), "what map and kcopy may pin (ulimit -l)"))
+        return Fact("/dev/shm", "none", note)
+    total = shm.f_blocks * shm.f_frsize
+    return Fact("/dev/shm", size(total), note + (", and stop for want of room" if total < SHM_SMALL else ""))
+
+
+def module_facts() -> list[Fact]:
     kernel = module.examine(container())
+    pinned = (
+        "what map and kcopy may pin (ulimit -l)" if not kernel.why else "good: nothing is pinned without the module"
+    )
+    facts = [Fact("RLIMIT_MEMLOCK", module.memlock(), pinned)]
     if not kernel.why and not kernel.tracks:
         facts.append(Fact("MMU notifiers", "none", "the module cannot tell stale memory: it serves one call at a time"))
-    facts += [Fact(name, value, "set in the environment") for name, value in wishes().items()]
-    facts.append(Fact("processors", f"{machine.usable_cpus()} usable"))
+    return facts
+
+
+def host_facts() -> list[Fact]:
+    """What the verdicts above rest on, each with a judgement."""
+    facts = [Fact("kernel", os.uname().release), *namespace_facts()]
+    modes = {"0": ("none", "good"), "1": ("strict", "bad"), "2": ("filter", "fine, but for what is refused above")}
+    facts.append(Fact("seccomp", *modes.get(status_field("Seccomp"), ("unknown", ""))))
+    if Path("/proc/sys/kernel/yama").exists():
+        scope = yama_scope()
+        facts.append(Fact("Yama ptrace_scope", str(scope), "good" if scope == 0 else "only cma wants it to be 0"))
+    pages = "/sys/kernel/mm/transparent_hugepage"
+    facts.append(Fact("huge pages", machine.selected(f"{pages}/enabled"), "of private memory"))
+    facts.append(Fact("huge pages, shared", machine.selected(f"{pages}/shmem_enabled"), "of other shared memory"))
+    facts.append(Fact("huge pages, heap", *hugepages.judge()))
+    facts += [limit_fact("RLIMIT_AS", resource.RLIMIT_AS), limit_fact("RLIMIT_FSIZE", resource.RLIMIT_FSIZE)]
+    facts += [shm_fact(), *module_facts()]
+    facts += [
+        Fact(name, value, "set in the environment: a wish, unset it if it is not yours")
+        for name, value in wishes().items()
+    ]
+    usable = machine.usable_cpus()
+    facts.append(Fact("processors", f"{usable} usable", "good" if usable > 1 else "ranks that share one gain less"))
     return facts
 
 
@@ -319,7 +367,17 @@ def judge(found: Sequence[Mechanism], arena: Mechanism, host_mpi: Mapping[str, s
     return True, f"onecopy helps MPI programs here, by {best}"
 
 
-def examine() -> dict[str, Any]:
+def judge_program(helps: bool, verdict: str, facts: Mapping[str, Any]) -> tuple[bool, str]:
+    """The host's verdict, and the program's when it is that which decides."""
+    name = Path(facts["path"]).name
+    if "why" in facts:
+        return False, f"onecopy cannot help {name}: {facts['why']}"
+    if not helps:
+        return False, f"{name} could be helped, but {verdict}"
+    return True, f"{verdict}; start it by: onecopy run mpirun -n N {shlex.quote(facts['path'])}"
+
+
+def examine(program: str | None = None) -> dict[str, Any]:
     found = probe()
     arena = found[0]
     library = install.find_library()
@@ -327,43 +385,27 @@ def examine() -> dict[str, Any]:
         found = confirm(found, library)
     host_mpi = find_mpi()
     helps, verdict = judge(found, arena, host_mpi)
+    about: dict[str, Any] = {}
+    if program is not None:
+        about = {"program": target.examine(program)}
+        helps, verdict = judge_program(helps, verdict, about["program"])
     return {
         "version": __version__,
         "helps": helps,
         "verdict": verdict,
         "library": str(library) if library else "",
-        "mechanisms": [asdict(m) for m in found],
+        "mechanisms": [{"what": WHAT[m.name], **asdict(m)} for m in found],
         "mpi": host_mpi,
         "host": [asdict(fact) for fact in host_facts()],
+        **about,
     }
 
 
-def show(report: Mapping[str, Any], out: Console) -> None:
-    table = Table(title="mechanisms, between two processes of this host", title_justify="left")
-    for column in ("", "usable", "why not, and the fix"):
-        table.add_column(column)
-    for m in report["mechanisms"]:
-        fix = f"\n[bold]{m['fix']}[/]" if m["fix"] else ""
-        table.add_row(m["name"], "[green]yes[/]" if m["usable"] else "[red]no[/]", m["why"] + fix)
-    out.print(table)
-    facts = Table(show_header=False, box=None)
-    facts.add_column()
-    facts.add_column(overflow="fold")  # whole paths, to be copied from here
-    host_mpi = report["mpi"]
-    facts.add_row("MPI", host_mpi.get("version", ""), host_mpi.get("launcher", ""))
-    facts.add_row("preload library", host_mpi.get("preload", "none"), host_mpi.get("why", ""))
-    for fact in report["host"]:
-        facts.add_row(fact["name"], fact["value"], f"[dim]{fact['note']}[/]")
-    out.print(facts)
-    if host_mpi.get("fix"):
-        out.print(host_mpi["fix"], highlight=False)
-    out.print(report["verdict"], highlight=False, style="green" if report["helps"] else "red")
-
-
 def main(args: argparse.Namespace) -> int:
-    report = examine()
+    found = examine(args.program)
     if args.json:
-        print(json.dumps(report, indent=2))
+        print(json.dumps(found, indent=2))
     else:
-        show(report, Console())
-    return 0 if report["helps"] else 1
+        for line in report.lines(found, report.coloured()):
+            print(line)
+    return 0 if found["helps"] else 1

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 DT_NEEDED, DT_STRTAB = 1, 5
@@ -16,8 +16,7 @@ class NotElfError(ValueError):
     """No ELF file, or one that ends where it should not."""
 
 
-@dataclass(frozen=True)
-class Elf:
+class Elf(NamedTuple):
     bits: int
     machine: int
     #: The dynamic loader it asks for; None for a library or a statically linked program.
@@ -31,8 +30,7 @@ class Elf:
         return self.interpreter is None
 
 
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(NamedTuple):
     kind: int
     offset: int
     address: int

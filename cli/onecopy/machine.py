@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import re
 import subprocess
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from onecopy import __version__
 
 CPUS = Path("/sys/devices/system/cpu")
+#: From here on a machine is busy with something else, of each processor: the load before a run, work during it.
+LOAD_MAX, OTHERS_MAX = 0.5, 0.1
 
 
 def read(path: str | Path) -> str:
@@ -77,6 +82,53 @@ def first_line(*command: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return next(iter((done.stdout or done.stderr).splitlines()), "").strip()
+
+
+def busy_seconds() -> float | None:
+    """Of all processors together, since boot, with what a hypervisor gave to others; None where it is not told."""
+    match = re.match(r"cpu +(\d+) (\d+) (\d+) \d+ \d+ (\d+) (\d+) (\d+)", read("/proc/stat"))
+    return sum(map(int, match.groups())) / os.sysconf("SC_CLK_TCK") if match else None
+
+
+class OtherWork:
+    """What keeps processors busy beside this process and the programs it has run."""
+
+    def __init__(self) -> None:
+        self._busy, self._own, self._moment = busy_seconds(), self._own_seconds(), time.monotonic()
+
+    @staticmethod
+    def _own_seconds() -> float:
+        return sum(os.times()[:4])
+
+    def processors(self) -> float | None:
+        """Mean number of processors since the start; None where it cannot be told."""
+        busy, elapsed = busy_seconds(), time.monotonic() - self._moment
+        if busy is None or self._busy is None or elapsed <= 0:
+            return None
+        return max(0.0, busy - self._busy - (self._own_seconds() - self._own)) / elapsed
+
+
+def recorded(path: Path) -> dict[str, Any]:
+    """What a run's machine.json says; {} when there is none that can be read."""
+    try:
+        facts = json.loads(read(path))
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def busy(facts: Mapping[str, Any]) -> str:
+    """ "" or by how much the machine of a run was not its own, of machine.json: by what others took during the run
+    where that is known, else by the load before it."""
+    processors = facts.get("cpus") or 1
+    if (others := facts.get("other_work")) is not None:
+        if others > OTHERS_MAX * processors:
+            return f"busy machine: {others:.1f} of {processors} processors had other work"
+        return ""
+    load = next(iter(facts.get("load_average") or []), 0)
+    return (
+        f"busy machine: load average {load:.1f} before, {processors} processors" if load > LOAD_MAX * processors else ""
+    )
 
 
 def describe() -> dict[str, Any]:

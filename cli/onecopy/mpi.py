@@ -7,10 +7,9 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from onecopy import elf
 
@@ -25,8 +24,7 @@ ABIS = {
 LAUNCHERS = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.-]\w+)*$")
 
 
-@dataclass(frozen=True)
-class Abi:
+class Abi(NamedTuple):
     #: As in libonecopy-NAME.so; None for an MPI nobody has heard of.
     name: str | None
     #: For messages.
@@ -35,8 +33,7 @@ class Abi:
     source: Path
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A program no library can be preloaded into."""
 
     program: Path
@@ -65,6 +62,8 @@ def is_launcher(path: Path) -> bool:
 
 def linked_libraries(path: Path) -> list[tuple[str, str | None]]:
     """What the dynamic loader would load: (name, file or None when it is not found). Empty when it cannot tell."""
+    import subprocess  # as seldom as this is needed: each program's start waits for its import
+
     try:
         listing = subprocess.run(
             ["ldd", str(path)], capture_output=True, text=True, timeout=20, errors="replace", check=False
@@ -94,11 +93,27 @@ def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
     if program.is_static:
         return None
     direct = _abi_of_names(program.needed, path)
-    return direct or _abi_of_names([name for name, _ in linked_libraries(path)], path)
+    if direct or is_launcher(path):  # a launcher is no MPI program, whatever it loads
+        return direct
+    return _abi_of_names([name for name, _ in linked_libraries(path)], path)
+
+
+def missing_libraries(path: Path) -> list[str]:
+    """Libraries the dynamic loader would not find for a library. What this process itself has loaded is there, which
+    spares asking in all but odd installations."""
+    try:
+        loaded = {Path(line.split()[-1]).name for line in Path("/proc/self/maps").read_text().splitlines()}
+        if set(elf.read(path).needed) <= loaded:
+            return []
+    except (OSError, elf.NotElfError):
+        pass
+    return [name for name, file in linked_libraries(path) if file is None]
 
 
 def abi_of_launcher(path: Path) -> Abi | None:
     """By what `mpirun --version` says."""
+    import subprocess
+
     try:
         text = subprocess.run(
             [str(path), "--version"], capture_output=True, text=True, timeout=20, errors="replace", check=False

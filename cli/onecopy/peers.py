@@ -22,6 +22,15 @@ class MissingError(RuntimeError):
     """An MPI that is not here; the text says how to get it."""
 
 
+def title(said: str) -> str:
+    """ "mpirun (Open MPI) 4.1.4" -> "Open MPI 4.1.4"; what no launcher we know says stays."""
+    if match := re.search(r"\(?(Open MPI|OpenRTE|PRRTE)\)?\s+v?(\d[\w.]*)", said):
+        return f"{match[1]} {match[2]}"
+    if match := re.search(r"Intel\(R\) MPI.*?Version\s+(\d+(?:\.\d+)*)", said):
+        return f"Intel MPI {match[1]}"
+    return said
+
+
 @dataclass(frozen=True)
 class Mpi:
     name: str
@@ -68,7 +77,10 @@ PACKAGES = {
 
 
 def cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onecopy"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onecopy"
+    except RuntimeError as error:
+        raise MissingError("no home directory to build or install in: set XDG_CACHE_HOME") from error
 
 
 def installed() -> Mpi:

@@ -6,16 +6,17 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from onecopy import cells, run, tables
-from onecopy.cells import Cell, Row, Spread
+from onecopy import cells, machine, peers, run, tables
+from onecopy.cells import Cell, FigureRow, Row, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 #: Okabe and Ito's colours (Color Universal Design, 2008), told apart by everybody; and a mark each for print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A8A")
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="DIR", help="where the PNGs go (default: the same directory)")
 
 
-def _style(index: int) -> dict[str, object]:
+def _style(index: int) -> dict[str, Any]:
     return {
         "color": COLOURS[index % len(COLOURS)],
         "marker": MARKS[index % len(MARKS)],
@@ -48,12 +49,12 @@ def _sizes_axis(axes: Axes, sizes: Sequence[int]) -> None:
 
 
 def _ratio_axis(axes: Axes, low: float, high: float) -> None:
-    """A log axis labelled with plain numbers, 1 well visible, wide enough for every median."""
-    low, high = min(low, 0.9), max(high, 1.5)
+    """A log axis labelled with plain numbers, 1 well visible, wide enough for every median and most of the bands."""
+    low, high = min(low, 0.9) / 1.1, max(high, 1.5) * 1.15
     axes.set_yscale("log")
-    axes.set_ylim(low / 1.1, high * 1.15)
-    steps = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100]
-    inside = [step for step in steps if low / 1.1 <= step <= high * 1.15]
+    axes.set_ylim(low, high)
+    steps = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100, 200, 500]
+    inside = [step for step in steps if low <= step <= high]
     axes.set_yticks(inside, [f"{step:g}" for step in inside])
     axes.minorticks_off()
 
@@ -67,115 +68,155 @@ def _sized(found: Mapping[Cell, Spread], ranks: int, mode: str) -> dict[str, lis
     return {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()}
 
 
-def speedups(rows: Sequence[Row], base: str, subject: str, mode: str) -> Figure | None:
-    """Per collective over size, one panel a number of ranks."""
+def _curve(axes: Axes, points: Sequence[tuple[int, Spread]], index: int, label: str) -> None:
+    """Medians, and the quartiles as a band."""
+    style = _style(index)
+    sizes = [size for size, _ in points]
+    axes.plot(sizes, [s.median for _, s in points], label=label, zorder=3, **style)
+    low, high = [s.low for _, s in points], [s.high for _, s in points]
+    axes.fill_between(sizes, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=2)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What every figure says of its origin."""
+
+    #: variant -> what people call it
+    names: Mapping[str, str]
+    origin: str
+    #: Why the figures are to be taken with care, "" when they are not.
+    care: str
+
+    def name(self, variant: str) -> str:
+        return self.names.get(variant, variant)
+
+    def write(self, figure: Figure, title: str) -> None:
+        """Around the panels, in room of its own: the layout knows nothing of texts that stand outside of it."""
+        height = figure.get_figheight()
+        top = (0.75 if self.care else 0.55) / height
+        figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top))
+        for text, below, size, colour in (
+            (title, 0.08, 12, "black"),
+            (self.origin, 0.33, 8, "#555555"),
+            (self.care, 0.52, 9, "#C00000"),
+        ):
+            figure.text(0.5, 1 - below / height, text, ha="center", va="top", fontsize=size, color=colour)
+
+
+def caption(facts: Mapping[str, Any], rows: Sequence[Row]) -> Caption:
+    """Of machine.json, as far as it tells: {} will do."""
+    versions: Mapping[str, str] = facts.get("variants") or {}
+    names = {
+        variant: peers.title(said) or variant for variant, said in versions.items() if not cells.is_subject(variant)
+    }
+    rounds = len({row.round for row in rows})
+    cpu = f"{facts['cpus']} cores of {facts.get('cpu', 'a processor')}" if "cpus" in facts else "machine unknown"
+    parts = [
+        cpu + (", virtual" if facts.get("virtual") else ""),
+        f"Linux {facts['kernel']}" if "kernel" in facts else "",
+        ", ".join(dict.fromkeys(peers.title(said) for said in versions.values())),
+        f"onecopy {facts['onecopy']}" if "onecopy" in facts else "",
+        str(facts.get("date", ""))[:10],
+        f"{rounds} round{'s' * (rounds != 1)}",
+    ]
+    return Caption(names, " · ".join(part for part in parts if part), machine.busy(facts))
+
+
+def _grid(panels: Sequence[str], share: bool) -> tuple[Figure, NDArray[Any]]:
+    """A figure with a panel each, four in a line."""
     from matplotlib.figure import Figure
 
+    columns = min(4, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(max(1.2 + 3.1 * columns, 8.0), 1.7 + 2.7 * lines))
+    grid = figure.subplots(lines, columns, squeeze=False, sharey=share)
+    for axes, name in zip(grid.flat, panels, strict=False):
+        axes.set_title(name, fontsize=11)
+        axes.tick_params(axis="x", labelsize=8)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    return figure, grid
+
+
+def speedups(rows: Sequence[Row], base: str, subject: str, mode: str, said: Caption) -> Figure | None:
+    """Ratio over size, one panel an operation: with all in one, the bands of a noisy machine hide each other."""
     # The line is the ratio of medians, as the tables have it; the band shows how it varied from round to round.
     medians = cells.spreads(rows)
     found = {
         cell: replace(spread, median=cells.ratio(medians[base][cell], medians[subject][cell]))
         for cell, spread in cells.round_ratios(rows, base, subject).items()
     }
-    panels = sorted({cell.ranks for cell in found if cell.mode == mode})
-    by_ranks = {ranks: _sized(found, ranks, mode) for ranks in panels}
+    by_ranks = {n: _sized(found, n, mode) for n in sorted({cell.ranks for cell in found if cell.mode == mode})}
     by_ranks = {ranks: series for ranks, series in by_ranks.items() if series}
     if not by_ranks:
         return None
-    everything = [spread.median for series in by_ranks.values() for points in series.values() for _, spread in points]
     names = list(dict.fromkeys(name for series in by_ranks.values() for name in series))
-    figure = Figure(figsize=(1.6 + 5.2 * len(by_ranks), 4.6), layout="constrained")
-    grid = figure.subplots(1, len(by_ranks), squeeze=False, sharey=True)[0]
-    for axes, (ranks, series) in zip(grid, by_ranks.items(), strict=True):
-        for name, points in series.items():
-            style = _style(names.index(name))
-            sizes = [size for size, _ in points]
-            axes.plot(sizes, [s.median for _, s in points], label=name, zorder=3, **style)
-            axes.fill_between(
-                sizes,
-                [s.low for _, s in points],
-                [s.high for _, s in points],
-                color=style["color"],
-                alpha=0.13,
-                linewidth=0,
-                zorder=2,
-            )
-        _sizes_axis(axes, sorted({size for points in series.values() for size, _ in points}))
-        mean = cells.geometric_mean(s.median for name in series.keys() - cells.UNCOUNTED for _, s in series[name])
-        axes.set_title(f"{ranks} ranks (geometric mean {mean:.2f})", fontsize=11)
-    _ratio_axis(grid[0], min(everything), max(everything))
-    for axes in grid:
+    figure, grid = _grid(names, share=True)
+    labels = {}
+    for index, (ranks, series) in enumerate(by_ranks.items()):
+        counted = [s.median for name in series.keys() - cells.UNCOUNTED for _, s in series[name]]
+        labels[ranks] = f"{ranks} ranks" + (f" (geometric mean {cells.geometric_mean(counted):.2f})" if counted else "")
+        for axes, name in zip(grid.flat, names, strict=False):
+            if name in series:
+                _curve(axes, series[name], index, labels[ranks])
+    everything = [s.median for series in by_ranks.values() for points in series.values() for _, s in points]
+    _ratio_axis(grid.flat[0], min(everything), max(everything))
+    for axes, name in zip(grid.flat, names, strict=False):
+        _sizes_axis(axes, sorted({size for series in by_ranks.values() for size, _ in series.get(name, [])}))
         axes.axhline(1, color="black", linewidth=1.2, zorder=1)
-        axes.axhspan(grid[0].get_ylim()[0], 1, color="black", alpha=0.05, zorder=0, linewidth=0)
-    grid[0].set_ylabel(f"times faster than {base}")
-    handles = {label: line for axes in grid for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend([handles[n] for n in names], names, loc="outside right upper", frameon=False)
-    figure.suptitle(f"{subject} against {base}, {mode}; ratio of medians, band: quartiles of rounds", fontsize=12)
+        axes.axhspan(axes.get_ylim()[0], 1, color="black", alpha=0.05, zorder=0, linewidth=0)
+    _finish(figure, grid, f"times as fast as {said.name(base)}")
+    said.write(figure, f"{subject} against {said.name(base)}, {mode}; ratio of medians, band: quartiles of rounds")
     return figure
 
 
-def times(rows: Sequence[Row], ranks: int, mode: str, variants: Sequence[str]) -> Figure | None:
-    """Time over size, one panel an operation, one curve a variant, and the copy limit."""
-    from matplotlib.figure import Figure
+def _finish(figure: Figure, grid: NDArray[Any], ylabel: str) -> None:
+    for axes in grid[:, 0]:
+        axes.set_ylabel(ylabel, fontsize=9)
+    handles = {}
+    for axes in grid.flat:
+        handles.update({label: line for line, label in zip(*axes.get_legend_handles_labels(), strict=True)})
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=6, frameon=False, fontsize=9)
 
+
+def times(rows: Sequence[Row], ranks: int, mode: str, variants: Sequence[str], said: Caption) -> Figure | None:
+    """Time over size, one panel an operation, one curve a variant, and memcpy's."""
     spreads = cells.spreads(rows)
     series = {variant: _sized(spreads[variant], ranks, mode) for variant in variants}
     names = list(dict.fromkeys(name for by_name in series.values() for name in by_name))
     if not names:
         return None
-    limits = cells.limits(rows)
-    columns = min(4, len(names))
-    lines = math.ceil(len(names) / columns)
-    figure = Figure(figsize=(1.2 + 3.3 * columns, 0.9 + 2.9 * lines), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False)
-    for axes in grid.flat[len(names) :]:
-        axes.set_visible(False)
-    handles = {}
+    memcpy = cells.memcpy_times(rows)
+    figure, grid = _grid(names, share=False)
     for axes, name in zip(grid.flat, names, strict=False):
         sizes = sorted({size for by_name in series.values() for size, _ in by_name.get(name, [])})
         for index, variant in enumerate(variants):
-            points = series[variant].get(name, [])
-            if not points:
-                continue
-            style = _style(index)
-            where = [size for size, _ in points]
-            handles[variant] = axes.plot(where, [s.median for _, s in points], **style)[0]
-            axes.fill_between(
-                where,
-                [s.low for _, s in points],
-                [s.high for _, s in points],
-                color=style["color"],
-                alpha=0.18,
-                linewidth=0,
-            )
-        bounds = [limits.get(Cell(name, size, ranks, mode)) for size in sizes]
-        known = [(size, bound) for size, bound in zip(sizes, bounds, strict=True) if bound]
+            if points := series[variant].get(name):
+                _curve(axes, points, index, said.name(variant))
+        yardstick = [(size, memcpy.get(Cell(name, size, ranks, mode))) for size in sizes]
+        known = [(size, usec) for size, usec in yardstick if usec]
         if known:
-            handles["copy limit"] = axes.plot(*zip(*known, strict=True), color="black", linestyle=":", linewidth=1.4)[0]
+            label = "plain copies of the same bytes (a yardstick)"
+            axes.plot(*zip(*known, strict=True), color="black", linestyle=":", linewidth=1.4, label=label)
         _sizes_axis(axes, sizes)
-        axes.tick_params(axis="x", labelsize=8)
         axes.set_yscale("log")
-        axes.set_title(name, fontsize=11)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("µs")
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=6, frameon=False)
-    figure.suptitle(f"time of a call, {ranks} ranks, {mode}; median, band: quartiles", fontsize=12)
+    _finish(figure, grid, "µs")
+    said.write(figure, f"time of a call, {ranks} ranks, {mode}; median, band: quartiles")
     return figure
 
 
 def draw(directory: Path, output: Path) -> list[Path]:
     """Every figure the rows allow; the PNGs written. BrokenError for a CSV that is none of ours."""
-    rows = cells.read(Row, directory / "times.csv")
+    rows = cells.drawn(cells.read(Row, directory / "times.csv"))
+    said = caption(machine.recorded(directory / "machine.json"), rows)
     variants = list(dict.fromkeys(row.variant for row in rows))
     figures: dict[str, Figure | None] = {}
     for mode in dict.fromkeys(row.mode for row in rows):
-        if mode.startswith("first-use"):
-            continue  # two sizes: a table says it better
         for subject in tables.subjects(variants):
             for base in tables.baselines(variants):
-                figures[f"speedup-{subject}-{base}-{mode}"] = speedups(rows, base, subject, mode)
+                figures[f"speedup-{subject}-{base}-{mode}"] = speedups(rows, base, subject, mode, said)
         for ranks in sorted({row.ranks for row in rows if row.mode == mode}):
-            figures[f"times-{ranks}-ranks-{mode}"] = times(rows, ranks, mode, variants)
+            figures[f"times-{ranks}-ranks-{mode}"] = times(rows, ranks, mode, variants, said)
     output.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in figures.items():
@@ -186,15 +227,30 @@ def draw(directory: Path, output: Path) -> list[Path]:
     return written
 
 
+def lacking(directory: Path) -> str:
+    """Why nothing was drawn of a directory whose CSV is right."""
+    if cells.read(Row, directory / "times.csv"):
+        return f"nothing to draw in {directory}: first use alone, whose two sizes are told by `bench` itself"
+    if cells.read(FigureRow, directory / "figures.csv"):
+        return f"nothing to draw in {directory}: rates of programs alone, which `bench` itself has told"
+    return f"no measurements in {directory}: the run ended before its first"
+
+
 def main(args: argparse.Namespace) -> int:
-    if not (args.directory / "times.csv").is_file():
-        run.note(f"{args.directory} holds no times.csv: name a directory that `onecopy bench` wrote")
+    directory, output = args.directory, args.output or args.directory
+    if not (directory / "times.csv").is_file():
+        run.note(f"{directory} holds no times.csv: name a directory that `onecopy bench` wrote")
         return 1
     try:
-        written = draw(args.directory, args.output or args.directory)
+        written = draw(directory, output)
+        why = "" if written else lacking(directory)
     except cells.BrokenError as error:
-        run.note(f"{args.directory / 'times.csv'}: {error}")
+        why = f"{directory / 'times.csv'}: {error}"
+    except OSError as error:
+        why = f"{error.filename or output}: {error.strerror}"
+    if why:
+        run.note(why)
         return 1
     for path in written:
         print(path)
-    return 0 if written else 1
+    return 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark programs: those the build made for the MPI in PATH, or made here with an MPI's own compiler.
+"""The benchmark programs: those the build made for the MPI in PATH, or made here with an MPI's own compiler; and how
+one is run to its end.
 
 bench/programs/programs.txt says which sources each program has.
 """
@@ -8,7 +9,10 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onecopy import install, peers
@@ -31,7 +35,7 @@ def sources(name: str) -> list[Path]:
 
 
 def build(name: str, mpi: peers.Mpi) -> Path:
-    """Compiles into the cache, unless what is there is newer than every source."""
+    """Compiles into the cache, unless what is there is newer than every source. BuildError."""
     if mpi.mpicc is None:
         raise BuildError(f"no mpicc for {mpi.name} (Debian: apt install libopenmpi-dev)")
     target = peers.cache() / "bench" / mpi.name / name
@@ -39,7 +43,10 @@ def build(name: str, mpi: peers.Mpi) -> Path:
     newest = max(path.stat().st_mtime for path in install.bench_sources().iterdir())
     if target.exists() and target.stat().st_mtime > newest:
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"{target.parent} cannot be made to build {name} in: {error.strerror}") from error
     fresh = target.with_suffix(f".{os.getpid()}")
     done = subprocess.run(
         [str(mpi.mpicc), *FLAGS, "-o", str(fresh), *map(str, needed)],
@@ -58,3 +65,37 @@ def find(name: str, mpi: peers.Mpi) -> Path:
     """The program for an MPI. BuildError when there is none and none can be made."""
     built = install.find(name) if mpi.name == "mpi" else None
     return built or build(name, mpi)
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    """Ends a job that ran past its limit: the launcher cleans up after SIGTERM, its session goes with SIGKILL."""
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tuple[str, str]:
+    """What a program printed, and why it did not end well ("" if it did). What it printed before stays."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        trouble = ""
+        try:
+            status = process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            finish(process)
+            trouble = f"ran past its limit of {limit:.0f} s"
+        except BaseException:
+            finish(process)
+            raise
+        else:
+            if status:
+                err.seek(0)
+                lines = err.read().decode(errors="replace").strip().splitlines()
+                trouble = f"ended with status {status}: {next((x for x in lines if x.strip('- ')), 'no message')}"
+        out.seek(0)
+        return out.read().decode(errors="replace"), trouble

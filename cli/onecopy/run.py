@@ -9,24 +9,28 @@ what to do about it, and the command runs untouched.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import resource
 import shutil
 import signal
 import sys
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onecopy import elf, install, mpi
+from onecopy import elf, install, launch, mpi
 
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the shell's statuses for these
+OPEN_MPI = install.preload_name("openmpi4")
 #: Options that take the next word as their value; all others stand alone or use "=".
 WITH_VALUE = ("--mech", "--min")
+STYLES = ("line", "table", "json")  # of --stats
 SI_KERNEL = 0x80
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+#: Of these, what is meant to end the command.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 #: Python ignores these; an ignored signal would stay ignored in the program.
 DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -67,15 +71,23 @@ def byte_count(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "onecopy run [--stats[=table]] [--verbose] [--mech LIST] [--no-heap] [--min BYTES] [--] COMMAND ..."
+    parser.usage = (
+        "onecopy run [--stats[=table|json]] [--profile] [--verbose] [--mech LIST] [--no-heap] [--min BYTES] "
+        "[--] COMMAND ..."
+    )
     parser.add_argument(
         "--stats",
         nargs="?",
         const="line",
-        choices=["line", "table"],
-        help="at the end, say which calls and bytes were served, and by which mechanism",
+        choices=STYLES,
+        help="at the end, say which collective calls were served, why others were not, and how long they took",
     )
-    parser.add_argument("--verbose", action="store_true", help="one line for every mechanism refused, with the reason")
+    parser.add_argument(
+        "--profile", action="store_true", help="serve nothing: measure the MPI alone, and say what could be gained"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="say what is used, and every mechanism refused, with the reason"
+    )
     parser.add_argument(
         "--mech", type=mechanism_list, metavar="LIST", help=f"use only these mechanisms: {','.join(MECHANISMS)}"
     )
@@ -131,8 +143,7 @@ def usable_library(abi: mpi.Abi) -> tuple[Path | None, str]:
         return None, f"{name} is missing (looked in {places}): build it with `make`, or set ONECOPY_LIBDIR"
     if re.search(r"[:\s]", str(library)):
         return None, f"{library}: LD_PRELOAD cannot name a path with a space or a colon; install onecopy elsewhere"
-    missing = [needed for needed, path in mpi.linked_libraries(library) if path is None]
-    if missing:
+    if missing := mpi.missing_libraries(library):
         return None, f"{library} needs {', '.join(missing)}, which is not installed"
     return library, ""
 
@@ -164,6 +175,8 @@ def choose(command: Sequence[str]) -> tuple[Path | None, str]:
 def settings(args: argparse.Namespace) -> dict[str, str]:
     """Our variables as lib/env.c reads them."""
     env = {}
+    if args.profile:
+        env["ONECOPY"] = "profile"
     if args.verbose:
         env["ONECOPY_VERBOSE"] = "1"
     if args.mech:
@@ -175,8 +188,14 @@ def settings(args: argparse.Namespace) -> dict[str, str]:
     return env
 
 
-def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> int:
-    """Runs a command to its end, passing signals on. Its wait status.
+def carried(command: Sequence[str], env: Mapping[str, str], library: Path) -> tuple[list[str], dict[str, str]]:
+    """What to start so that other nodes' ranks, too, get what loads the library and what it reads."""
+    names = ["LD_PRELOAD", *sorted(name for name in env if name.startswith("ONECOPY"))]
+    return launch.carry(command, env, names, library.name == OPEN_MPI)
+
+
+def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> tuple[int, int]:
+    """Runs a command to its end, passing signals on. Its wait status, and the last signal that was to end it, or 0.
 
     A signal typed at the terminal reaches the command by itself, for it is in our process group; sent twice it would
     mean "at once" to mpirun. So only those that a process sent are passed on.
@@ -184,16 +203,18 @@ def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> in
     watched = {*FORWARDED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     child = os.posix_spawn(path, list(command), env, setsigmask=before, setsigdef=DEFAULTS)
+    last = 0
     while True:
         info = signal.sigwaitinfo(watched)
         if info.si_signo != signal.SIGCHLD:
+            last = info.si_signo if info.si_signo in ENDING else last
             if info.si_code != SI_KERNEL:
                 os.kill(child, info.si_signo)
             continue
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return status
+            return status, last
 
 
 def end_as(status: int) -> int:
@@ -208,20 +229,60 @@ def end_as(status: int) -> int:
     return 128 + number
 
 
-def report(lines: Iterable[str], style: str) -> None:
-    from onecopy import stats  # only now: starting a program must not wait for it
+def report(where: Path, style: str, command: Sequence[str], status: int, interrupted: int) -> None:
+    from onecopy import cause, record, stats  # only now: starting a program must not wait for them
 
-    summary = stats.read(lines)
-    if style == "table" and summary.ranks:
+    found = stats.jobs(record.read(where))
+    why = "" if found else cause.of(command, status, interrupted)
+    if style == "json":
+        if sys.stderr:
+            print(stats.document(found, status, why), file=sys.stderr, flush=True)
+        return
+    said = [f"no statistics: {why}"] if why else []
+    for number, job in enumerate(found, 1):
+        if len(found) > 1:
+            said.append(f"job {number} of {len(found)}:")
+        said += stats.table(job) if style == "table" else stats.lines(job)
+    if found and interrupted:
+        said.append(f"interrupted by {cause.signal_name(interrupted)}")
+    if found and "PMIX_RANK" in os.environ:
+        said.append("each rank's `onecopy run` counts its own: `onecopy run mpirun ...` counts all")
+    # At once: several of us may run side by side.
+    mark = "" if found and style == "table" else "onecopy: "
+    if sys.stderr:
+        print("\n".join(mark + line for line in said), file=sys.stderr, flush=True)
+
+
+def tell(library: Path, command: Sequence[str]) -> None:
+    """What --verbose says before the command starts; the ranks say the rest."""
+    from onecopy import cause
+
+    note(f"preloads {library}")
+    program = cause.program_of(command)
+    if program and (why := cause.kind(program)):
+        note(f"{why}; onecopy has nothing to do in it")
+
+
+def run_counted(path: str, command: Sequence[str], env: dict[str, str], style: str, library: Path) -> int:
+    """Runs it with the ranks' records in a directory, and says what is in them. The status to end with."""
+    from onecopy import record
+
+    with contextlib.ExitStack() as stack:
         try:
-            from rich.console import Console
-
-            Console(stderr=True).print(stats.table(summary))
-        except ModuleNotFoundError as error:
-            note(f"no table, the Python package {error.name} is missing (Debian: apt install python3-rich)")
-        else:
-            return
-    note(stats.line(summary))
+            where = stack.enter_context(record.directory(shared=launch.has_other_nodes(command, env)))
+        except OSError as error:
+            note(f"no statistics: nowhere to keep them: {error.filename or 'a directory'}: {error.strerror}")
+            where = None
+        if where:
+            env["ONECOPY_STATS"] = f"{where}/"
+        try:
+            status, interrupted = start_and_wait(path, *carried(command, env, library))
+        except OSError as error:
+            note(f"{path}: {error.strerror}")
+            return NOT_EXECUTABLE
+        if where:
+            report(where, style, command, status, interrupted)
+    return end_as(status)
 
 
 def is_plain_script(path: Path) -> bool:
@@ -244,7 +305,8 @@ def main(args: argparse.Namespace, command: Sequence[str]) -> int:
         path = "/bin/sh"
     if path is None:
         exists = "/" in command[0] and Path(command[0]).exists()
-        note(f"{command[0]}: {'not an executable file' if exists else 'no such command'}")
+        hint = f" (did you mean --stats={command[0]}?)" if args.stats and command[0] in STYLES else ""
+        note(f"{command[0]}: {'not an executable file' if exists else 'no such command'}{hint}")
         return NOT_EXECUTABLE if exists else NOT_FOUND
     env = own_environment()
     library, why = choose(command)
@@ -253,9 +315,13 @@ def main(args: argparse.Namespace, command: Sequence[str]) -> int:
     else:
         env.update(settings(args))
         env["LD_PRELOAD"] = joined_preload(library, env.get("LD_PRELOAD", ""))
+        if args.verbose:
+            tell(library, command)
     if sys.stdout:  # None when the caller has closed it
         sys.stdout.flush()
-    if library is None or not args.stats:
+    if library is None or not (args.stats or args.profile):
+        if library:
+            command, env = carried(command, env, library)
         for number in DEFAULTS:
             signal.signal(number, signal.SIG_DFL)
         try:
@@ -263,12 +329,4 @@ def main(args: argparse.Namespace, command: Sequence[str]) -> int:
         except OSError as error:
             note(f"{path}: {error.strerror}")
             return NOT_EXECUTABLE
-    with tempfile.NamedTemporaryFile("r", prefix="onecopy-stats-") as file:
-        env["ONECOPY_STATS"] = file.name
-        try:
-            status = start_and_wait(path, command, env)
-        except OSError as error:
-            note(f"{path}: {error.strerror}")
-            return NOT_EXECUTABLE
-        report(file, args.stats)
-    return end_as(status)
+    return run_counted(path, command, env, args.stats or "table", library)

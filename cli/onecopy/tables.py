@@ -15,6 +15,7 @@ from onecopy import cells
 from onecopy.cells import Cell, FigureRow, Row, Spread
 
 SMALL = 4096  # up to here a difference in ns says more than a ratio
+TIMES_MEMCPY = "x memcpy"
 
 
 def baselines(variants: Sequence[str]) -> list[str]:
@@ -57,19 +58,23 @@ def _by_operation(table: Table, found: Sequence[Cell], rows: Iterator[list[str]]
     return table
 
 
-def _started(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left")
+def _titled(title: str, mark: str) -> Table:
+    return Table(title=f"{title} [red]({mark})[/]" if mark else title, title_justify="left")
+
+
+def _started(title: str, mark: str, columns: Sequence[str]) -> Table:
+    table = _titled(title, mark)
     table.add_column("operation")
     for column in ("bytes", *columns):
         table.add_column(column, justify="right", overflow="fold")
     return table
 
 
-def times(rows: Sequence[Row]) -> Iterator[Table]:
-    """Two tables for each number of ranks and mode: medians with quartiles in us; ratios, and how far the first of
-    ours is from the copy limit."""
+def times(rows: Sequence[Row], mark: str = "") -> Iterator[Table]:
+    """Two tables for each number of ranks and mode: medians with quartiles in us; ratios, and how long the first of
+    ours takes beside memcpy(). `mark` is said in each title."""
     spreads = cells.spreads(rows)
-    over_limit = cells.limit_ratios(rows)
+    over_memcpy = cells.memcpy_ratios(rows)
     differences = {
         (base, subject): cells.differences(rows, base, subject)
         for subject in subjects(list(spreads))
@@ -79,17 +84,17 @@ def times(rows: Sequence[Row]) -> Iterator[Table]:
         mine = [cell for cell in _cells(spreads) if (cell.ranks, cell.mode) == (ranks, mode)]
         by_variant = {v: spreads[v] for v in spreads if any(cell in spreads[v] for cell in mine)}
         title = f"{ranks} ranks, {mode}"
-        table = _started(f"{title}: median us, quartiles", list(by_variant))
+        table = _started(f"{title}: median us, quartiles", mark, list(by_variant))
         yield _by_operation(
             table, mine, ([_shown(v[cell]) if cell in v else "-" for v in by_variant.values()] for cell in mine)
         )
         ours, theirs = subjects(list(by_variant)), baselines(list(by_variant))
         pairs = [(base, subject) for subject in ours for base in theirs]
-        limits = over_limit.get(ours[0], {}) if ours else {}
-        limited = any(cell in limits for cell in mine)
+        beside = over_memcpy.get(ours[0], {}) if ours else {}
+        compared = any(cell in beside for cell in mine)
         if not pairs:
             continue
-        columns = [f"{base}/{subject}" for base, subject in pairs] + (["x copy limit"] if limited else [])
+        columns = [f"{base}/{subject}" for base, subject in pairs] + ([TIMES_MEMCPY] if compared else [])
         lines = []
         for cell in mine:
             line = [
@@ -100,16 +105,16 @@ def times(rows: Sequence[Row]) -> Iterator[Table]:
                 else "-"
                 for base, subject in pairs
             ]
-            if limited:
-                line.append(f"{limits[cell].median:.2f}" if cell in limits else "-")
+            if compared:
+                line.append(f"{beside[cell].median:.2f}" if cell in beside else "-")
             lines.append(line)
-        yield _by_operation(_started(f"{title}: how many times faster", columns), mine, iter(lines))
+        yield _by_operation(_started(f"{title}: how many times as fast", mark, columns), mine, iter(lines))
 
 
-def summary(rows: Sequence[Row]) -> Table | None:
+def summary(rows: Sequence[Row], mark: str = "") -> Table | None:
     """Geometric means over all cells both variants have, and the worst cell. Barrier and ping-pong do not count."""
     spreads = cells.spreads(rows)
-    table = Table(title="ratio over all collectives and sizes", title_justify="left")
+    table = _titled("ratio over all collectives and sizes", mark)
     for column in ("ranks", "mode", "", "geometric mean", "worst cell", "cells below 1"):
         table.add_column(column, justify="left" if column in ("mode", "", "worst cell") else "right")
     for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
@@ -136,7 +141,7 @@ def summary(rows: Sequence[Row]) -> Table | None:
     return table if table.row_count else None
 
 
-def figures(rows: Sequence[FigureRow]) -> Table | None:
+def figures(rows: Sequence[FigureRow], mark: str = "") -> Table | None:
     """Programs that cannot be helped: rates, and how much of the rate without us remains with us."""
     values: dict[tuple[str, int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
@@ -144,7 +149,7 @@ def figures(rows: Sequence[FigureRow]) -> Table | None:
     if not values:
         return None
     variants = list(dict.fromkeys(row.variant for row in rows))
-    table = Table(title="programs that cannot be helped: rates, larger is better", title_justify="left")
+    table = _titled("programs that cannot be helped: rates, larger is better", mark)
     for column in ("program", "ranks", *variants, *(f"{s}/mpi" for s in subjects(variants))):
         table.add_column(column, justify="left" if column == "program" else "right")
     for (program, ranks, unit), by_variant in values.items():
@@ -160,10 +165,36 @@ def figures(rows: Sequence[FigureRow]) -> Table | None:
     return table
 
 
+def explained(rows: Sequence[Row], figures: Sequence[FigureRow]) -> Iterator[str]:
+    """What the columns above mean, of those that were shown."""
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    modes = {row.mode for row in rows}
+    if rows:
+        yield "median us, quartiles: of one call, over all repetitions of all rounds; the slowest rank's time counts"
+    pairs = [(base, subject) for subject in subjects(variants) for base in baselines(variants)]
+    if pairs:
+        base, subject = pairs[0]
+        yield f"{base}/{subject}: median time of {base} divided by that of {subject}; above 1, {subject} is faster"
+        if any(row.bytes <= SMALL for row in rows):
+            yield f"ns: by how much a call of {subject} takes longer, median over the repetitions"
+    if pairs and any(cells.memcpy_usec(row) for row in rows):
+        yield f"{TIMES_MEMCPY}: how many times as long {pairs[0][1]} takes as plain copies of the bytes it must move,"
+        yield "  by all ranks at once, the faster of memcpy() and stores past the caches, timed right before and after;"
+        yield "  a yardstick and no bound: what a cache still holds moves faster (below 1)"
+    meanings = {
+        "off-cache": "buffers are written by their owner, then leave the caches before they are sent",
+        "warm": "the same few buffers again and again, in the caches",
+        "same-process": "calls through onecopy and past it in turns, within one process",
+    }
+    yield from (f"{mode}: {meaning}" for mode, meaning in meanings.items() if mode in modes)
+    if figures:
+        yield f"rates: {cells.SUBJECT}/mpi is how much of the MPI's rate {cells.SUBJECT} leaves; above 1, it gains"
+
+
 def write_summary(rows: Sequence[Row], path: Path) -> None:
     """The medians, for documents and other programs: one line a cell and variant."""
     spreads = cells.spreads(rows)
-    over_limit = cells.limit_ratios(rows)
+    over_memcpy = cells.memcpy_ratios(rows)
     with path.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(
@@ -178,7 +209,7 @@ def write_summary(rows: Sequence[Row], path: Path) -> None:
                 "q3",
                 "rows",
                 "mpi_ratio",
-                "limit_ratio",
+                "memcpy_ratio",
             ]
         )
         for cell in _cells(spreads):
@@ -188,5 +219,5 @@ def write_summary(rows: Sequence[Row], path: Path) -> None:
                     continue
                 numbers = [f"{one.median:.4f}", f"{one.low:.4f}", f"{one.high:.4f}", one.count]
                 compared = f"{cells.ratio(base, one):.4f}" if base else ""
-                limit = over_limit.get(variant, {}).get(cell)
-                out.writerow([*cell, variant, *numbers, compared, f"{limit.median:.4f}" if limit else ""])
+                beside = over_memcpy.get(variant, {}).get(cell)
+                out.writerow([*cell, variant, *numbers, compared, f"{beside.median:.4f}" if beside else ""])

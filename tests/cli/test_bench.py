@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from job import Job
-from onecopy import cells, machine, peers, programs
+from onecopy import cells, machine, peers, programs, schedule, tables
 from onecopy.cells import FigureRow, Row
 from runner import MPI_ENV, Runner
 
@@ -28,6 +28,9 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
         (["--ranks", "0"], "no list of numbers"),
         (["--sizes", "3"], "multiples of 4"),
         (["--sizes", "x"], "is no size"),
+        (["--sizes", ",".join(["64"] * 65)], "more than 64 sizes"),
+        (["--ranks", "1", "--quick"], "one rank has no peer"),
+        (["--ranks", "1", "--what", "overhead,small"], "nothing to measure for small"),
         (["--collectives", "bcast,shout"], "no 'shout'"),
         (["--what", "weather"], "no 'weather'"),
         (["--against", "lam"], "no 'lam'"),
@@ -39,6 +42,59 @@ def test_bad_options(onecopy: Command, words: list[str], said: str) -> None:
     done = onecopy("bench", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_what_cannot_be_measured(onecopy: Command) -> None:
+    if not Path("/dev/onecopy").exists():
+        done = onecopy("bench", "--mech", "kcopy")
+        assert (done.returncode, "load the kernel module" in done.stderr) == (2, True)
+    done = onecopy("bench", env={"ONECOPY": "off"})
+    assert (done.returncode, "ONECOPY=off is set" in done.stderr) == (2, True)
+
+
+def test_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others took while it ran counts, and only where that is not known the load before."""
+    facts = {"cpus": 2, "load_average": [3.96, 1, 1]}
+    assert machine.busy(facts) == "busy machine: load average 4.0 before, 2 processors"
+    assert machine.busy({**facts, "other_work": 0.1}) == ""
+    assert machine.busy({**facts, "other_work": 1.26}) == "busy machine: 1.3 of 2 processors had other work"
+    assert machine.busy({"cpus": 64, "load_average": [3.96, 1, 1]}) == machine.busy({}) == ""
+    # Two seconds in which 3 processors' worth of work was done, a half by what this process had run.
+    moments, busy, own = iter([10.0, 12.0]), iter([100.0, 106.0]), iter([(1, 0, 0, 0, 0), (1, 0, 3, 0, 0)])
+    monkeypatch.setattr("onecopy.machine.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr(machine, "busy_seconds", lambda: next(busy))
+    monkeypatch.setattr("onecopy.machine.os.times", lambda: next(own))
+    assert machine.OtherWork().processors() == 1.5
+
+
+def test_work_of_others_is_seen(onecopy: Command, cache: Path, tmp_path: Path) -> None:
+    """Of one program that spins beside the run, while what the run itself keeps busy is not counted."""
+    spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        run_bench(onecopy, cache, tmp_path / "out", "--ranks=2", "--sizes=64", "--rounds=2", "--what=small")
+    finally:
+        spinning.kill()
+        spinning.wait()
+    facts = json.loads((tmp_path / "out" / "machine.json").read_text())
+    assert machine.busy(facts)
+    assert facts["command"].startswith("onecopy bench --quick --output")
+
+
+def test_columns_are_explained() -> None:
+    rows = [Row(0, v, "bcast", 64, 2, "off-cache", 0, 1, 1.0, 0, 1e9) for v in ("mpi", "onecopy")]
+    text = "\n".join(tables.explained(rows, []))
+    for column in ("median us, quartiles", "mpi/onecopy", "ns:", "x memcpy", "off-cache"):
+        assert column in text
+    assert "warm" not in text
+    assert list(tables.explained([], [])) == []
+    for table in (*tables.times(rows, "busy"), tables.summary(rows, "busy")):
+        assert table is not None
+        assert "busy" in str(table.title)
+
+
+def test_time_left() -> None:
+    assert [schedule.duration(s) for s in (0, 40, 200, 4800)] == ["1 s", "40 s", "3 min", "80 min"]
+    assert schedule.duration(7260) == "2 h 01 min"
 
 
 def test_a_peer_that_is_not_installed(onecopy: Command, tmp_path: Path) -> None:
@@ -71,13 +127,15 @@ def run_bench(onecopy: Command, cache: Path, output: Path, *words: str) -> None:
     env = {**MPI_ENV, "XDG_CACHE_HOME": str(cache)}
     done = onecopy("bench", "--quick", "--output", output, *words, env=env, timeout=250)
     assert done.returncode == 0, done.stderr + done.stdout
+    assert " runs, about " in done.stderr
     facts = json.loads((output / "machine.json").read_text())
     assert set(facts["variants"]) == {"mpi", "onecopy"}
 
 
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
-    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,barrier,pingpong"
+    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,"
+    names += "scatterv,gatherv,alltoallv,barrier,pingpong"
     run_bench(onecopy, cache, tmp_path / "out", "--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     for variant in ("mpi", "onecopy"):
@@ -100,10 +158,10 @@ def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None
 
 
 def test_overhead_within_one_process(onecopy: Command, cache: Path, tmp_path: Path) -> None:
-    words = ("--what=overhead", "--ranks=2", "--sizes=8,4K", "--rounds=1", "--collectives=bcast,barrier")
+    words = ("--what=overhead", "--ranks=2", "--sizes=8,4K", "--rounds=1", "--collectives=bcast,barrier,alltoallv")
     run_bench(onecopy, cache, tmp_path / "out", *words)
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
-    cells_wanted = {("bcast", 8), ("bcast", 4096), ("barrier", 0)}
+    cells_wanted = {("bcast", 8), ("bcast", 4096), ("barrier", 0), ("alltoallv", 8), ("alltoallv", 4096)}
     for variant in ("mpi", "onecopy"):
         assert {(r.collective, r.bytes) for r in rows if r.variant == variant} == cells_wanted
     assert all(r.mode == "same-process" and r.errors == 0 and r.usec > 0 for r in rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onecopy import bench, cells, stats, tables
+from onecopy import bench, cells, tables
 from onecopy.cells import Cell, Row
 from rich.console import Console
 
@@ -85,26 +85,26 @@ def test_differences_are_those_of_one_moment() -> None:
     assert found == {Cell("bcast", 8, 2, "same-process"): cells.Spread(10, 10, 10, 4)}
 
 
-def test_copy_limit() -> None:
+def test_time_of_memcpy() -> None:
     mib = 1 << 20
     for name, copies in {"bcast": 3, "gather": 4, "alltoall": 16, "reduce": 2.5, "allreduce": 4}.items():
         row = Row(0, "mpi", name, mib, 4, "off-cache", 0, 10, 1.0, 0, 3e9)
-        assert cells.limit_usec(row) == pytest.approx(copies * mib / 3e9 * 1e6)
-    assert cells.limit_usec(Row(0, "mpi", "barrier", 0, 2, "off-cache", 0, 10, 1.0, 0, 3e9)) is None
-    assert cells.limit_usec(Row(0, "mpi", "bcast", mib, 1, "off-cache", 0, 10, 1.0, 0, 3e9)) is None
-    assert cells.limit_usec(Row(0, "mpi", "bcast", mib, 2, "warm", 0, 10, 1.0, 0)) is None
+        assert cells.memcpy_usec(row) == pytest.approx(copies * mib / 3e9 * 1e6)
+    assert cells.memcpy_usec(Row(0, "mpi", "barrier", 0, 2, "off-cache", 0, 10, 1.0, 0, 3e9)) is None
+    assert cells.memcpy_usec(Row(0, "mpi", "bcast", mib, 1, "off-cache", 0, 10, 1.0, 0, 3e9)) is None
+    assert cells.memcpy_usec(Row(0, "mpi", "bcast", mib, 2, "warm", 0, 10, 1.0, 0)) is None
 
 
-def test_a_repetition_meets_the_copy_limit_of_its_moment() -> None:
-    """A host that halves its speed halves the limit with it: the ratio stays."""
+def test_a_repetition_is_compared_with_memcpy_of_its_moment() -> None:
+    """A host that halves its speed halves that of memcpy with it: the ratio stays."""
     made = [
         Row(n, "onecopy", "bcast", 10**6, 2, "off-cache", 0, 1, 150e6 / (v / 1e4), 0, v)
         for n, v in ((0, 1e10), (1, 5e9), (2, 4e9))
     ]
     cell = Cell("bcast", 10**6, 2, "off-cache")
-    found = cells.limit_ratios(made)["onecopy"][cell]
+    found = cells.memcpy_ratios(made)["onecopy"][cell]
     assert (found.low, found.median, found.high) == pytest.approx((1.5, 1.5, 1.5))
-    assert cells.limits(made)[cell] == pytest.approx(200)
+    assert cells.memcpy_times(made)[cell] == pytest.approx(200)
     assert cells.copy_speeds(made)[2].median == 5e9
 
 
@@ -131,19 +131,3 @@ def test_tables_of_anything(tmp_path_factory: pytest.TempPathFactory, made: list
 
 def test_size_text() -> None:
     assert [cells.size_text(n) for n in (8, 1024, 16384, 1 << 20, 1536)] == ["8", "1K", "16K", "1M", "1536"]
-    assert [stats.size(n) for n in (8, 1536, 3 << 30)] == ["8 B", "1.5 KiB", "3.0 GiB"]
-
-
-def test_stats_lines() -> None:
-    line = (
-        '{"rank":0,"nranks":2,"version":"0.1.0","heap":"no libmimalloc",'
-        '"calls":{"bcast":{"served":2,"passed":1,"bytes":4096}},"mech":{"cma":{"calls":2,"bytes":4096}}}'
-    )
-    summary = stats.read([line, "\n", line.replace('"rank":0', '"rank":1'), "{torn"])
-    assert (summary.ranks, summary.broken, summary.heap) == (2, 1, ["no libmimalloc"])
-    assert summary.calls["bcast"] == stats.Count(4, 2, 8192)
-    assert stats.line(summary) == (
-        "2 ranks: 4 of 6 calls served, 8.0 KiB (bcast 4); by cma 4 (8.0 KiB); no shared heap: no libmimalloc"
-    )
-    assert "no rank reported" in stats.line(stats.read([]))
-    assert "another version" in stats.line(stats.read(["[]"]))

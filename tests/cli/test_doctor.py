@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onecopy import doctor, module, pair
+from onecopy import doctor, hugepages, machine, module, pair, report
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -25,10 +26,10 @@ def examine(onecopy: Command, *before: str, env: dict[str, str] | None = None) -
     """name -> mechanism"""
     done = onecopy("doctor", "--json", before=before, env=env)
     assert done.returncode in (0, 1), done.stderr
-    report = json.loads(done.stdout)
-    assert {"version", "helps", "verdict", "library", "mechanisms", "mpi", "host"} == set(report)
-    assert (done.returncode == 0) == report["helps"]
-    found = {m["name"]: m for m in report["mechanisms"]}
+    answer = json.loads(done.stdout)
+    assert {"version", "helps", "verdict", "library", "mechanisms", "mpi", "host"} == set(answer)
+    assert (done.returncode == 0) == answer["helps"]
+    found = {m["name"]: m for m in answer["mechanisms"]}
     assert list(found) == ["heap", "map", "kcopy", "cma", "staged"]
     for mechanism in found.values():
         assert mechanism["usable"] == (mechanism["why"] == "")
@@ -72,9 +73,9 @@ def test_limits(onecopy: Command) -> None:
     found = examine(onecopy, "sh", "-c", 'ulimit -v 900000; exec "$@"', "sh")
     assert "RLIMIT_AS" in found["heap"]["why"]
     assert "ulimit -v" in found["heap"]["fix"]
-    report = json.loads(onecopy("doctor", "--json", before=("sh", "-c", 'ulimit -v 900000; exec "$@"', "sh")).stdout)
-    assert not report["helps"]
-    assert "RLIMIT_AS" in report["verdict"]
+    answer = json.loads(onecopy("doctor", "--json", before=("sh", "-c", 'ulimit -v 900000; exec "$@"', "sh")).stdout)
+    assert not answer["helps"]
+    assert "RLIMIT_AS" in answer["verdict"]
     # In blocks of 512 bytes: room for the control segment, not for an arena.
     found = examine(onecopy, "sh", "-c", 'ulimit -f 32768; exec "$@"', "sh")
     assert "RLIMIT_FSIZE" in found["heap"]["why"]
@@ -143,6 +144,139 @@ def test_exchange_keeps_order() -> None:
 
 
 def test_text(onecopy: Command) -> None:
-    done = onecopy("doctor")
+    """Every mechanism in a line of its own, what it does, and no line broken, however long a path is."""
+    done = onecopy("doctor", env={"COLUMNS": "40"})
+    lines = done.stdout.splitlines()
+    for name, what in doctor.WHAT.items():
+        assert any(line.split()[:1] == [name] and line.endswith(what) for line in lines)
+    assert any(line.endswith("/libonecopy-openmpi4.so") for line in lines)
+    assert "onecopy" in lines[-1]
+    assert "\033" not in done.stdout
+
+
+def test_without_any_package(environment: dict[str, str], tmp_path: Path) -> None:
+    """-S: no site-packages, hence no rich."""
+    argv = [sys.executable, "-S", "-m", "onecopy", "doctor"]
+    done = subprocess.run(argv, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
     assert "staged" in done.stdout
-    assert "onecopy" in done.stdout.splitlines()[-1] or "onecopy" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_same_cause_is_said_once() -> None:
+    common = {"usable": False, "why": "no module", "fix": "load it"}
+    found = [{"name": "map", "what": "maps", **common}, {"name": "kcopy", "what": "copies", **common}]
+    text = "\n".join(report.lines({"mechanisms": found, "mpi": {}, "host": [], "helps": False, "verdict": "no"}, False))
+    assert text.count("load it") == 1
+    assert "why: as map" in text
+    found[0]["fix"] = "another fix"
+    text = "\n".join(report.lines({"mechanisms": found, "mpi": {}, "host": [], "helps": False, "verdict": "no"}, True))
+    assert "load it" in text
+    assert "another fix" in text
+
+
+def test_a_module_that_cannot_map() -> None:
+    found = doctor.explain_map(module.Module(maps=False, tracks=True))
+    assert not found.usable
+    assert "kcopy serves" in found.fix
+
+
+def test_limits_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onecopy.doctor.resource.getrlimit", lambda _: (1 << 20, 1 << 20))
+    assert doctor.limit_fact("RLIMIT_AS", resource.RLIMIT_AS).note == "too small for the shared heap"
+    monkeypatch.setattr("onecopy.doctor.resource.getrlimit", lambda _: (1 << 50, 1 << 50))
+    assert doctor.limit_fact("RLIMIT_AS", resource.RLIMIT_AS).note == "enough"
+
+
+MAIN = "int MPI_Init(void); int main(void) { return MPI_Init(); }"
+
+
+def about(onecopy: Command, fake_mpi: Path, word: str | Path) -> dict[str, Any]:
+    """What doctor says of a program, where the fake MPI's mpirun is in PATH."""
+    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "LD_LIBRARY_PATH": str(fake_mpi)}
+    done = onecopy("doctor", "--json", word, env=env)
+    assert done.returncode in (0, 1), done.stderr
+    answer = json.loads(done.stdout)
+    facts: dict[str, Any] = answer["program"]
+    assert answer["helps"] or "why" in facts
+    assert Path(facts["path"]).name in answer["verdict"]
+    return facts
+
+
+def test_a_program_of_the_mpi(onecopy: Command, fake_mpi: Path, compile_c: Callable[..., Path]) -> None:
+    program = compile_c("prog", MAIN, fake_mpi / "libmpi.so.40")
+    facts = about(onecopy, fake_mpi, program)
+    assert "why" not in facts
+    assert facts["mpi"] == f"Open MPI 4 or 5, linked: {fake_mpi / 'libmpi.so.40'}"
+    assert facts["preload"].endswith("libonecopy-openmpi4.so")
+    assert "dynamically linked" in facts["kind"]
+    compile_c(
+        "libthrough.so",
+        "int MPI_Init(void); int go(void) { return MPI_Init(); }",
+        "-shared",
+        "-fPIC",
+        fake_mpi / "libmpi.so.40",
+    )
+    through = compile_c(
+        "through",
+        "int go(void); int main(void) { return go(); }",
+        program.parent / "libthrough.so",
+        f"-Wl,-rpath,{program.parent}",
+        f"-Wl,-rpath-link,{fake_mpi}",
+    )
+    assert "through another library" in about(onecopy, fake_mpi, through)["mpi"]
+
+
+def test_programs_that_cannot_be_helped(onecopy: Command, fake_mpi: Path, compile_c: Callable[..., Path]) -> None:
+    empty = "int main(void) { return 0; }"
+    static = about(onecopy, fake_mpi, compile_c("static", empty, "-static"))
+    assert "statically" in static["kind"]
+    assert "-static" in static["fix"]
+    other = about(onecopy, fake_mpi, compile_c("other", MAIN, fake_mpi / "libmpi.so.12"))
+    assert "MPICH" in other["mpi"]
+    assert "no onecopy for that MPI" in other["why"]
+    assert "linked with no MPI" in about(onecopy, fake_mpi, compile_c("none", empty))["why"]
+    assert "launcher" in about(onecopy, fake_mpi, "mpirun")["why"]
+    assert about(onecopy, fake_mpi, "no-such-program")["why"] == "no such program"
+    assert about(onecopy, fake_mpi, "/etc/passwd")["fix"] == "chmod +x"
+
+
+def test_programs_that_bring_their_mpi(
+    onecopy: Command, fake_mpi: Path, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    loads = compile_c("loads", 'const char *volatile name = "libmpi.so.40"; int main(void) { return !name; }')
+    facts = about(onecopy, fake_mpi, loads)
+    assert "dlopen" in facts["mpi"]
+    assert "dlsym" in facts["note"]
+    script = tmp_path / "script"
+    script.write_text("#!/usr/bin/env python3\n")
+    script.chmod(0o755)
+    facts = about(onecopy, fake_mpi, script)
+    assert facts["kind"] == "script of /usr/bin/env python3"
+    assert facts["preload"]
+    assert "mpi4py" in about(onecopy, fake_mpi, compile_c("python3.99", "int main(void) { return 0; }"))["note"]
+
+
+@pytest.mark.parametrize(
+    ("private", "shared", "why", "had", "advised"),
+    [
+        ("always", "never", "", "as for private memory", False),
+        ("madvise", "never", "", "where asked for", False),
+        ("madvise", "advise", "a filter", "where asked for", False),
+        ("always", "never", "a filter", "late", True),
+        ("always", "deny", "", "none", True),
+        ("never", "advise", "", "none", False),
+    ],
+)
+def test_huge_pages(
+    monkeypatch: pytest.MonkeyPatch, private: str, shared: str, why: str, had: str, advised: bool
+) -> None:
+    """The heap's huge pages follow those of private memory; an administrator is asked for no more than helps."""
+    chosen = {"enabled": private, "shmem_enabled": shared}
+    monkeypatch.setattr(machine, "selected", lambda path: chosen[Path(path).name])
+    monkeypatch.setattr(hugepages, "refusal", lambda: why)
+    monkeypatch.setattr(hugepages, "COLLAPSES", (0, 0))
+    value, note = hugepages.judge()
+    assert value.startswith(had)
+    assert ("echo advise" in note) == advised
+    assert not advised or why in note

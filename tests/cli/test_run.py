@@ -196,29 +196,6 @@ def test_existing_preload_is_kept(existing: str, expected: str) -> None:
     assert run.joined_preload(Path("/x/libonecopy-openmpi4.so"), existing) == expected
 
 
-def test_stats(onecopy: Command, fake_mpi: Path) -> None:
-    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}"}
-    silent = onecopy("run", "--stats", "true", env=env)
-    assert silent.returncode == 0
-    assert "no rank reported" in silent.stderr
-    spoken = onecopy("run", "--stats", "true", env={**env, "STUB_REPORTS": "1"})
-    assert "1 rank: 10 of 13 calls served, 2.0 KiB (bcast 10); by heap 10 (2.0 KiB)" in spoken.stderr
-    table = onecopy("run", "--stats=table", "true", env={**env, "STUB_REPORTS": "1"})
-    assert "by heap" in table.stderr
-
-
-@pytest.mark.parametrize("style", ["--stats", "--stats=table"])
-def test_stats_without_rich(onecopy: Command, fake_mpi: Path, tmp_path: Path, style: str) -> None:
-    (tmp_path / "none").mkdir()
-    (tmp_path / "none" / "rich.py").write_text("raise ModuleNotFoundError(name='rich')\n")
-    path = f"{tmp_path / 'none'}:{os.environ.get('PYTHONPATH', '')}:{ROOT / 'cli'}"
-    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "PYTHONPATH": path, "STUB_REPORTS": "1"}
-    done = onecopy("run", style, sys.executable, "-c", "raise SystemExit(3)", env=env)
-    assert done.returncode == 3
-    assert "10 of 13 calls served" in done.stderr
-    assert ("python3-rich" in done.stderr) == (style != "--stats")
-
-
 def test_without_a_library_the_program_runs_untouched(onecopy: Command, fake_mpi: Path, tmp_path: Path) -> None:
     env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(tmp_path), "ONECOPY_BUILD": str(tmp_path)}
     done = onecopy("run", "--stats", "sh", "-c", 'echo "[$LD_PRELOAD]"; exit 3', env=env)
@@ -232,3 +209,21 @@ def test_text_without_interpreter_line_runs_in_a_shell(onecopy: Command, tmp_pat
     script.write_text("exit 9\n")
     script.chmod(0o755)
     assert onecopy("run", "./script").returncode == 9
+
+
+def test_start_is_not_held_up(onecopy: Command, tmp_path: Path, fake_mpi: Path, compile_c: Callable[..., Path]) -> None:
+    """A launcher's start waits for no other program, nor for what only other commands import."""
+    launcher = compile_c("bin/mpirun", "int main(void) { return 5; }")
+    program = compile_c(
+        "program", "int MPI_Init(void); int main(void) { return MPI_Init(); }", fake_mpi / "libmpi.so.40"
+    )
+    ldd = launcher.parent / "ldd"
+    ldd.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    ldd.chmod(0o755)
+    path = f"{launcher.parent}:{os.environ['PATH']}"
+    done = onecopy("run", "mpirun", "-n", "2", program, env={"PATH": path, "PYTHONPROFILEIMPORTTIME": "1"})
+    assert done.returncode == 5
+    assert not (tmp_path / "started").exists()
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+    assert "onecopy.elf" in imported
+    assert not imported & {"inspect", "subprocess", "tempfile", "rich", "matplotlib"}

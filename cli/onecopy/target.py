@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`onecopy doctor PROGRAM`: what `onecopy run` would preload into it, and why it might not help. Nothing is started but
+ldd and `mpirun --version`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from onecopy import elf, mpi, run
+
+#: What a program that looks MPI up by itself, with dlopen and dlsym, has among its strings.
+LOOKED_UP = re.compile(rb"\0(libmpi(?:ch|_abi)?\.so[.\d]*)\0")
+READ_MOST = 256 << 20
+#: Interpreters whose MPI comes with a module: mpi4py, Rmpi, Perl's.
+INTERPRETERS = re.compile(r"^(python|pypy|R$|Rscript|perl|ruby|octave)")
+
+
+def find(word: str) -> str | None:
+    """As the launchers look for programs: PATH, then the working directory."""
+    return shutil.which(word) or (shutil.which(f"./{word}") if "/" not in word else None)
+
+
+def script_line(path: Path) -> str:
+    """A script's first line without "#!", "" for what is none."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(256)
+    except OSError:
+        return ""
+    return head[2:].partition(b"\n")[0].decode(errors="replace").strip() if head.startswith(b"#!") else ""
+
+
+def looked_up(path: Path) -> str:
+    """The MPI library whose name is among a program's strings, "" for none."""
+    try:
+        with path.open("rb") as file:
+            match = LOOKED_UP.search(file.read(READ_MOST))
+    except OSError:
+        return ""
+    return match[1].decode() if match else ""
+
+
+def _mpi_of(path: Path, program: elf.Elf) -> tuple[mpi.Abi | None, str]:
+    """The MPI it is linked with, and how."""
+    abi = mpi.abi_of_program(path, program)
+    if abi is None:
+        return None, ""
+    names = [name for name in program.needed if re.match(r"libmpi(ch|_abi)?\.so\.\d+$", name)]
+    for name, file in mpi.linked_libraries(path):
+        if re.match(r"libmpi(ch|_abi)?\.so\.\d+$", name):
+            way = "linked" if name in names else "linked through another library"
+            return abi, f"{abi.title}, {way}: {file or name + ', which is not found'}"
+    return abi, f"{abi.title}, linked: {', '.join(names)}"
+
+
+def _elf_facts(path: Path, program: elf.Elf) -> dict[str, Any]:
+    """{"kind", "mpi", "note", "why", "fix"} of a binary, what there is of it."""
+    linkage = "statically" if program.is_static else "dynamically"
+    facts: dict[str, Any] = {"kind": f"{linkage} linked program, {program.bits}-bit"}
+    if refusal := mpi.refusal_of(path, program):
+        return {**facts, "why": f"it {refusal.why}, so nothing can be preloaded", "fix": refusal.fix}
+    missing = [name for name, file in mpi.linked_libraries(path) if file is None]
+    abi, facts["mpi"] = _mpi_of(path, program)
+    if missing:
+        return {**facts, "why": f"it does not start: {', '.join(missing)} not found", "fix": "see `ldd`"}
+    if abi is not None:
+        return facts
+    if INTERPRETERS.match(path.name):
+        facts["note"] = "an interpreter: modules bring the MPI; mpi4py and the like are served, ctypes is not"
+    elif name := looked_up(path):
+        facts["mpi"] = f"{name}, which it loads itself (dlopen)"
+        facts["note"] = "calls that it looks up by dlsym go past onecopy; `onecopy run --stats` tells"
+    else:
+        facts["why"] = "it is linked with no MPI; what it starts may be: name that program"
+    return facts
+
+
+def examine(word: str) -> dict[str, Any]:
+    """{"path", "kind", "mpi", "preload", "note", "why", "fix"}, what there is of it; "why" only where it cannot be
+    helped."""
+    found = find(word)
+    if found is None:
+        exists = Path(word).exists()
+        fix = "chmod +x" if exists and Path(word).is_file() else ""
+        return {"path": word, "why": "not an executable file" if exists else "no such program", "fix": fix}
+    path = Path(found)
+    facts: dict[str, Any] = {"path": found}
+    try:
+        facts.update(_elf_facts(path, elf.read(path)))
+    except elf.NotElfError:
+        line = script_line(path)
+        facts["kind"] = f"script of {line}" if line else "no ELF file, perhaps a script of the shell"
+        facts["note"] = "what it starts decides; where that cannot be seen, the MPI of the mpirun in PATH does"
+    if mpi.is_launcher(path):
+        facts["why"] = "it is an MPI's launcher: name the program that it starts"
+    if "why" in facts:
+        return facts
+    library, why = run.choose([str(path)])
+    if library is None:
+        return {**facts, "why": why}
+    return {**facts, "preload": str(library), **_launcher_of_another(path)}
+
+
+def _launcher_of_another(path: Path) -> dict[str, str]:
+    """A warning where the mpirun in PATH is not that of the program's MPI."""
+    abi, _ = mpi.detect([str(path)])
+    launcher = shutil.which("mpirun") or shutil.which("mpiexec")
+    of_launcher = mpi.abi_of_launcher(Path(launcher)) if launcher else None
+    if launcher and abi and of_launcher and abi.name != of_launcher.name:
+        return {"note": f"{launcher} belongs to {of_launcher.title}: start it by the launcher of its own MPI"}
+    return {}

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command as a whole: wrong words, and output that goes nowhere."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize("command", ["run", "doctor", "bench", "plot"])
+def test_a_wrong_option_shows_the_usage_of_its_command(onecopy: Command, command: str) -> None:
+    done = onecopy(command, "--nope", ".")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"usage: onecopy {command} ")
+    assert f"onecopy {command}: error: unrecognized arguments: --nope" in done.stderr
+
+
+def test_a_wrong_option_before_the_command(onecopy: Command) -> None:
+    done = onecopy("--nope", "run", "true")
+    assert done.returncode == 2
+    assert "unrecognized arguments: --nope" in done.stderr
+
+
+def test_a_style_of_stats_given_as_a_word(onecopy: Command) -> None:
+    done = onecopy("run", "--stats", "table", "true")
+    assert done.returncode == 127
+    assert "did you mean --stats=table?" in done.stderr
+    assert "did you mean" not in onecopy("run", "table").stderr
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"], ["--help"], ["bench", "--help"]])
+def test_output_that_goes_nowhere(onecopy: Command, words: list[str]) -> None:
+    done = onecopy(*words, before=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+    assert done.returncode == 1
+    assert done.stderr == "onecopy: cannot write: No space left on device\n"
+    done = onecopy(*words, before=("sh", "-c", 'exec "$@" >&-', "sh"))
+    assert done.returncode in (0, 1)
+    assert "Traceback" not in done.stderr
+    done = onecopy(*words, before=("sh", "-c", '"$@" | true', "sh"))
+    assert done.stderr == ""
+
+
+def test_a_directory_that_is_gone(onecopy: Command, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = onecopy("doctor", before=("sh", "-c", f'cd {gone} && rmdir {gone} && exec "$@"', "sh"))
+    assert "Traceback" not in done.stderr
