@@ -7,16 +7,22 @@
  * engine's callback, or, after the channel has been terminated and no callback
  * can come any more, by whoever did that. Completions may come in any order
  * (DMA_COMPLETION_NO_ORDER), so each piece has a callback and an interrupt of its
- * own and none is inferred from another.
+ * own and none is inferred from another; nor does DSA's driver look at pieces without.
  *
  * A channel that owes an answer and has given none for a whole period is
  * terminated. An engine that cannot be (I/OAT) is used no more; what it was given
- * stays pinned until it answers.
+ * stays pinned until it answers. So it is with one whose driver puts who wants a descriptor
+ * to sleep until there is one (DSA), if somebody sleeps there: what he comes back with may not
+ * be from after the termination.
+ *
+ * Pieces are sent one at a time, by whose turn it is. That is no mutex, so that those who
+ * wait for their turn can go when the channel is given up, and the watchdog after a while.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "channel.h"
 
+#include <linux/bitops.h>
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
@@ -27,6 +33,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/topology.h>
+#include <linux/wait.h>
 
 #include "compat.h"
 #include "dma.h"
@@ -45,23 +52,13 @@ MODULE_PARM_DESC(dmatimeout,
 struct ock_channel {
 	struct dma_chan *chan;
 	struct device *device;	 /* does the accesses: memory is mapped for it */
-	struct mutex submit;	 /* held to submit and to reset */
+	unsigned long taken;	 /* bit 0: somebody has the turn to submit, or to reset */
+	wait_queue_head_t turn;	 /* for that */
 	spinlock_t lock;	 /* of what follows */
 	struct list_head pieces; /* in flight */
 	unsigned long alive;	 /* jiffies when it last answered or began to be owed an answer */
-	bool broken;		 /* silent and not to be terminated; read without lock */
-	wait_queue_head_t room;	 /* a piece has ended, an operation failed */
+	bool broken;		 /* given up; read without lock */
 	struct rcu_head rcu;	 /* for answers that have yet to return */
-};
-
-struct ock_piece {
-	struct ock_channel *channel;
-	struct list_head node; /* of channel->pieces */
-	ock_piece_end_t end;
-	void *data;
-	dma_addr_t from;
-	dma_addr_t to;
-	size_t bytes;
 };
 
 /* Channels: found under ock_channels_lock, given back when nobody holds. */
@@ -87,10 +84,9 @@ static int ock_channel_create(struct ock_channel **result)
 		return -ENODEV;
 	}
 	channel->device = ock_dma_device(channel->chan);
-	mutex_init(&channel->submit);
+	init_waitqueue_head(&channel->turn);
 	spin_lock_init(&channel->lock);
 	INIT_LIST_HEAD(&channel->pieces);
-	init_waitqueue_head(&channel->room);
 	*result = channel;
 	return 0;
 }
@@ -182,9 +178,32 @@ bool ock_dma_available(void)
 	return available;
 }
 
-wait_queue_head_t *ock_channel_room(struct ock_channel *channel)
+/* ---- turns ---- */
+
+static bool ock_channel_try(struct ock_channel *channel)
 {
-	return &channel->room;
+	return !test_and_set_bit_lock(0, &channel->taken);
+}
+
+static void ock_channel_leave(struct ock_channel *channel)
+{
+	clear_bit_unlock(0, &channel->taken);
+	/* The bit, before looking for those who wait for it. */
+	smp_mb__after_atomic();
+	wake_up(&channel->turn);
+}
+
+/* -EINTR killed, -ETIMEDOUT the channel was given up. */
+static int ock_channel_enter(struct ock_channel *channel)
+{
+	bool entered = false;
+	int err;
+
+	err = wait_event_killable_exclusive(
+		channel->turn, READ_ONCE(channel->broken) || (entered = ock_channel_try(channel)));
+	if (err)
+		return -EINTR;
+	return entered ? 0 : -ETIMEDOUT;
 }
 
 /* ---- pieces ---- */
@@ -199,8 +218,7 @@ static void ock_piece_unmap(struct ock_channel *channel, const struct ock_piece 
 static void ock_piece_end(struct ock_channel *channel, struct ock_piece *piece, int err)
 {
 	ock_piece_unmap(channel, piece);
-	piece->end(piece->data, err);
-	kfree(piece);
+	piece->end(piece, err);
 }
 
 static void ock_piece_answer(void *data, const struct dmaengine_result *result)
@@ -219,15 +237,15 @@ static void ock_piece_answer(void *data, const struct dmaengine_result *result)
 	rcu_read_unlock();
 }
 
-static int ock_piece_map(struct ock_channel *channel, struct ock_piece *piece, struct page *from,
-			 u32 from_offset, struct page *to, u32 to_offset)
+static int ock_piece_map(struct ock_channel *channel, struct ock_piece *piece,
+			 const struct ock_place *from, const struct ock_place *to)
 {
 	struct device *device = channel->device;
 
-	piece->from = dma_map_page(device, from, from_offset, piece->bytes, DMA_TO_DEVICE);
+	piece->from = dma_map_page(device, from->page, from->offset, piece->bytes, DMA_TO_DEVICE);
 	if (dma_mapping_error(device, piece->from))
 		return -ENOMEM;
-	piece->to = dma_map_page(device, to, to_offset, piece->bytes, DMA_FROM_DEVICE);
+	piece->to = dma_map_page(device, to->page, to->offset, piece->bytes, DMA_FROM_DEVICE);
 	if (dma_mapping_error(device, piece->to)) {
 		dma_unmap_page(device, piece->from, piece->bytes, DMA_TO_DEVICE);
 		return -ENOMEM;
@@ -235,14 +253,12 @@ static int ock_piece_map(struct ock_channel *channel, struct ock_piece *piece, s
 	return 0;
 }
 
-/* -EBUSY: the channel has no descriptor. */
+/* By whose turn it is. -EBUSY: the channel has no descriptor. */
 static int ock_piece_issue(struct ock_channel *channel, struct ock_piece *piece)
 {
 	const unsigned long flags = DMA_PREP_INTERRUPT | DMA_CTRL_ACK;
 	struct dma_async_tx_descriptor *tx;
 
-	if (channel->broken)
-		return -EIO;
 	tx = dmaengine_prep_dma_memcpy(channel->chan, piece->to, piece->from, piece->bytes, flags);
 	if (!tx)
 		return -EBUSY;
@@ -266,45 +282,45 @@ static int ock_piece_issue(struct ock_channel *channel, struct ock_piece *piece)
 	return 0;
 }
 
-bool ock_channel_fits(const struct ock_channel *channel, u32 from_offset, u32 to_offset,
-		      size_t bytes)
+bool ock_channel_fits_all(const struct ock_channel *channel)
+{
+	return dev_is_dma_coherent(channel->device) && !channel->chan->device->copy_align;
+}
+
+bool ock_channel_fits(const struct ock_channel *channel, const struct ock_place *from,
+		      const struct ock_place *to, size_t bytes)
 {
 	/* Where caches do not follow DMA, their lines at the destination's ends would be
 	 * lost, with what others write to them meanwhile. */
 	if (!dev_is_dma_coherent(channel->device) &&
-	    !IS_ALIGNED(to_offset | bytes, dma_get_cache_alignment()))
+	    !IS_ALIGNED(to->offset | bytes, dma_get_cache_alignment()))
 		return false;
-	return is_dma_copy_aligned(channel->chan->device, from_offset, to_offset, bytes);
+	return is_dma_copy_aligned(channel->chan->device, from->offset, to->offset, bytes);
 }
 
-int ock_channel_submit(struct ock_channel *channel, struct page *from, u32 from_offset,
-		       struct page *to, u32 to_offset, size_t bytes, ock_piece_end_t end,
-		       void *data)
+int ock_channel_submit(struct ock_channel *channel, struct ock_piece *piece,
+		       const struct ock_place *from, const struct ock_place *to, size_t bytes,
+		       ock_piece_end_t end)
 {
-	struct ock_piece *piece;
 	int err;
 
-	piece = kmalloc(sizeof(*piece), GFP_KERNEL);
-	if (!piece)
-		return -ENOMEM;
 	piece->channel = channel;
 	piece->end = end;
-	piece->data = data;
 	piece->bytes = bytes;
-	err = ock_piece_map(channel, piece, from, from_offset, to, to_offset);
+	err = ock_piece_map(channel, piece, from, to);
 	if (err)
-		goto out_free;
-	mutex_lock(&channel->submit);
+		return err;
+	err = ock_channel_enter(channel);
+	if (err)
+		goto unmap;
 	err = ock_piece_issue(channel, piece);
-	mutex_unlock(&channel->submit);
+	ock_channel_leave(channel);
 	if (err)
-		goto out_unmap;
+		goto unmap;
 	return 0;
 
-out_unmap:
+unmap:
 	ock_piece_unmap(channel, piece);
-out_free:
-	kfree(piece);
 	return err;
 }
 
@@ -315,25 +331,40 @@ unsigned long ock_channel_patience(void)
 	return max(msecs_to_jiffies(READ_ONCE(dmatimeout)), 1UL);
 }
 
-bool ock_channel_check(struct ock_channel *channel)
+static bool ock_channel_silent(struct ock_channel *channel)
 {
-	struct ock_piece *piece;
-	LIST_HEAD(lost);
 	bool silent;
-	bool good;
 
-	mutex_lock(&channel->submit);
 	spin_lock_bh(&channel->lock);
 	silent = !list_empty(&channel->pieces) &&
 		 time_after_eq(jiffies, channel->alive + ock_channel_patience());
 	spin_unlock_bh(&channel->lock);
-	if (!silent || channel->broken)
-		goto out;
+	return silent;
+}
+
+static void ock_channel_give_up(struct ock_channel *channel, const char *why)
+{
+	bool before;
+
+	spin_lock_bh(&channel->lock);
+	before = channel->broken;
+	WRITE_ONCE(channel->broken, true);
+	spin_unlock_bh(&channel->lock);
+	if (before)
+		return;
+	pr_warn("%s is silent and %s: not used any more\n", dma_chan_name(channel->chan), why);
+	wake_up_all(&channel->turn);
+}
+
+/* By whose turn it is. */
+static void ock_channel_reset(struct ock_channel *channel)
+{
+	struct ock_piece *piece;
+	LIST_HEAD(lost);
+
 	if (dmaengine_terminate_sync(channel->chan)) {
-		pr_warn("%s is silent and cannot be terminated: not used any more\n",
-			dma_chan_name(channel->chan));
-		WRITE_ONCE(channel->broken, true);
-		goto out;
+		ock_channel_give_up(channel, "cannot be terminated");
+		return;
 	}
 	pr_warn_ratelimited("%s was silent and has been terminated\n",
 			    dma_chan_name(channel->chan));
@@ -344,8 +375,25 @@ bool ock_channel_check(struct ock_channel *channel)
 		list_del(&piece->node);
 		ock_piece_end(channel, piece, -ETIMEDOUT);
 	}
-out:
-	good = !channel->broken;
-	mutex_unlock(&channel->submit);
-	return good;
+}
+
+bool ock_channel_check(struct ock_channel *channel)
+{
+	bool entered = false;
+
+	if (!ock_channel_silent(channel))
+		return !READ_ONCE(channel->broken);
+	wait_event_timeout(channel->turn,
+			   READ_ONCE(channel->broken) || (entered = ock_channel_try(channel)),
+			   ock_channel_patience());
+	if (!entered) {
+		if (ock_channel_silent(channel))
+			ock_channel_give_up(channel, "holds up who wants a descriptor");
+		return !READ_ONCE(channel->broken);
+	}
+	/* Another's check may have done it. */
+	if (ock_channel_silent(channel) && !READ_ONCE(channel->broken))
+		ock_channel_reset(channel);
+	ock_channel_leave(channel);
+	return !READ_ONCE(channel->broken);
 }

@@ -7,36 +7,58 @@
  * says how channels are held.
  */
 
+#include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 
 struct ock_channel;
+struct ock_piece;
 
 /*
  * A piece has ended: 0, -EIO, or -ETIMEDOUT when the channel was terminated. Called
- * once, in any context but a hard interrupt.
+ * once, in any context but a hard interrupt. The piece is its owner's again.
  */
-typedef void (*ock_piece_end_t)(void *data, int err);
+typedef void (*ock_piece_end_t)(struct ock_piece *piece, int err);
 
-/* Whether the piece's place and size suit the engine. */
-bool ock_channel_fits(const struct ock_channel *channel, u32 from_offset, u32 to_offset,
-		      size_t bytes);
+/* What one descriptor moves. Its owner's memory, and the channel's while it is on its way. */
+struct ock_piece {
+	void *data; /* the owner's */
+	/* The channel's. */
+	struct ock_channel *channel;
+	struct list_head node; /* of those in flight */
+	ock_piece_end_t end;
+	dma_addr_t from;
+	dma_addr_t to;
+	size_t bytes;
+};
+
+/* Where bytes begin that are contiguous in physical memory. */
+struct ock_place {
+	struct page *page;
+	u32 offset;
+};
+
+/* Whether the engine takes pieces of any place and size. */
+bool ock_channel_fits_all(const struct ock_channel *channel);
+
+/* Whether this one suits it. */
+bool ock_channel_fits(const struct ock_channel *channel, const struct ock_place *from,
+		      const struct ock_place *to, size_t bytes);
 
 /*
  * Sends off @bytes, contiguous at both ends. Success: @end will be called, perhaps
- * before this returns. -EBUSY: no descriptor is free now. -EIO, -ENOMEM. Sleeps.
+ * before this returns. -EBUSY: no descriptor is free now. -EIO, -ENOMEM. -EINTR: killed.
+ * -ETIMEDOUT: the channel is not to be used any more. Sleeps, with some drivers until
+ * they have a descriptor.
  */
-int ock_channel_submit(struct ock_channel *channel, struct page *from, u32 from_offset,
-		       struct page *to, u32 to_offset, size_t bytes, ock_piece_end_t end,
-		       void *data);
-
-/* Where to wait for pieces to end; woken by those who end them. */
-wait_queue_head_t *ock_channel_room(struct ock_channel *channel);
+int ock_channel_submit(struct ock_channel *channel, struct ock_piece *piece,
+		       const struct ock_place *from, const struct ock_place *to, size_t bytes,
+		       ock_piece_end_t end);
 
 /*
  * Terminates the channel if it owes an answer and has given none for dmatimeout.
- * False: it cannot be terminated and is not to be used any more. Sleeps.
+ * False: it cannot be terminated and is not to be used any more. Sleeps, for another dmatimeout
+ * if need be, but not for the driver.
  */
 bool ock_channel_check(struct ock_channel *channel);
 

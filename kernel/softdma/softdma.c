@@ -6,14 +6,15 @@
  *
  * What the dmaengine documentation (Documentation/driver-api/dmaengine) allows an engine to do,
  * this one does when told to by its parameters: take its time, report failed transfers, complete
- * out of order (DMA_COMPLETION_NO_ORDER), have no descriptor left, insist on alignment, fall
- * silent, and lack a way to be terminated. Callbacks run with bottom halves off, as those of
- * tasklets do, so that a client that sleeps in one is found out.
+ * out of order (DMA_COMPLETION_NO_ORDER), have no descriptor left, let who wants one sleep until
+ * there is, insist on alignment, fall silent, and lack a way to be terminated. Callbacks run with
+ * bottom halves off, as those of tasklets do, so that a client that sleeps in one is found out.
  *
  * Lists of a channel, under its lock: submitted -> issued -> (one in hand) -> freed, or -> hung.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
 #include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
@@ -22,6 +23,7 @@
 #include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #define SOFTDMA_CHANNELS_MAX 16
@@ -54,13 +56,25 @@ static unsigned int full_every;
 module_param(full_every, uint, 0644);
 MODULE_PARM_DESC(full_every, "each n-th time there is no descriptor to be had (0: never)");
 
+static unsigned int descriptors;
+module_param(descriptors, uint, 0644);
+MODULE_PARM_DESC(descriptors, "descriptors of a channel (0: any number)");
+
+static bool block;
+module_param(block, bool, 0644);
+MODULE_PARM_DESC(block, "who finds no descriptor sleeps until there is one, or a signal (0)");
+
+static unsigned long blocked;
+module_param(blocked, ulong, 0444);
+MODULE_PARM_DESC(blocked, "who sleep for a descriptor now");
+
+static unsigned long prepared;
+module_param(prepared, ulong, 0444);
+MODULE_PARM_DESC(prepared, "descriptors handed out so far");
+
 static unsigned long copied;
 module_param(copied, ulong, 0444);
 MODULE_PARM_DESC(copied, "bytes copied so far");
-
-static unsigned long failed;
-module_param(failed, ulong, 0444);
-MODULE_PARM_DESC(failed, "descriptors failed so far");
 
 static unsigned long hung;
 module_param(hung, ulong, 0444);
@@ -84,6 +98,8 @@ struct softdma_chan {
 	struct list_head submitted;
 	struct list_head issued;
 	struct list_head hung;
+	atomic_t nr; /* descriptors handed out */
+	wait_queue_head_t room;
 	struct workqueue_struct *wq;
 	struct delayed_work work;
 };
@@ -112,50 +128,77 @@ static struct softdma_desc *softdma_desc_of(struct dma_async_tx_descriptor *tx)
 /* Is it this one's turn to go wrong? */
 static bool softdma_turn(unsigned int *turn, unsigned int every)
 {
-	unsigned long flags;
 	bool hit = false;
 
 	if (!every)
 		return false;
-	spin_lock_irqsave(&softdma_turns, flags);
+	spin_lock_bh(&softdma_turns);
 	if (++*turn >= every) {
 		*turn = 0;
 		hit = true;
 	}
-	spin_unlock_irqrestore(&softdma_turns, flags);
+	spin_unlock_bh(&softdma_turns);
 	return hit;
 }
 
 static void softdma_count(unsigned long *counter, unsigned long n)
 {
-	unsigned long flags;
 
-	spin_lock_irqsave(&softdma_turns, flags);
+	spin_lock_bh(&softdma_turns);
 	*counter += n;
-	spin_unlock_irqrestore(&softdma_turns, flags);
+	spin_unlock_bh(&softdma_turns);
 }
 
 static dma_cookie_t softdma_submit(struct dma_async_tx_descriptor *tx)
 {
 	struct softdma_chan *sc = softdma_chan_of(tx->chan);
-	unsigned long flags;
 	dma_cookie_t cookie;
 
-	spin_lock_irqsave(&sc->lock, flags);
+	spin_lock_bh(&sc->lock);
 	cookie = sc->chan.cookie + 1;
 	if (cookie < DMA_MIN_COOKIE)
 		cookie = DMA_MIN_COOKIE;
 	tx->cookie = cookie;
-	sc->chan.cookie = cookie;
+	WRITE_ONCE(sc->chan.cookie, cookie);
 	list_add_tail(&softdma_desc_of(tx)->node, &sc->submitted);
-	spin_unlock_irqrestore(&sc->lock, flags);
+	spin_unlock_bh(&sc->lock);
 	return cookie;
+}
+
+static bool softdma_get(struct softdma_chan *sc)
+{
+	unsigned int max = READ_ONCE(descriptors);
+
+	return atomic_add_unless(&sc->nr, 1, max ?: INT_MAX);
+}
+
+static void softdma_put(struct softdma_chan *sc, struct softdma_desc *desc)
+{
+	kfree(desc);
+	atomic_dec(&sc->nr);
+	wake_up_all(&sc->room);
+}
+
+/* As Intel's DSA, whose driver sleeps here, in a way that any signal ends. */
+static bool softdma_wait(struct softdma_chan *sc)
+{
+	int err;
+
+	if (softdma_get(sc))
+		return true;
+	if (!READ_ONCE(block))
+		return false;
+	softdma_count(&blocked, 1);
+	err = wait_event_interruptible(sc->room, softdma_get(sc));
+	softdma_count(&blocked, -1UL);
+	return !err;
 }
 
 static struct dma_async_tx_descriptor *softdma_prep_memcpy(struct dma_chan *chan, dma_addr_t dst,
 							   dma_addr_t src, size_t len,
 							   unsigned long flags)
 {
+	struct softdma_chan *sc = softdma_chan_of(chan);
 	struct softdma_desc *desc;
 
 	if (!IS_ALIGNED(dst | src | len, 1UL << chan->device->copy_align)) {
@@ -164,9 +207,14 @@ static struct dma_async_tx_descriptor *softdma_prep_memcpy(struct dma_chan *chan
 	}
 	if (softdma_turn(&full_turn, READ_ONCE(full_every)))
 		return NULL;
-	desc = kzalloc(sizeof(*desc), GFP_NOWAIT | __GFP_NOWARN);
-	if (!desc)
+	if (!softdma_wait(sc))
 		return NULL;
+	desc = kzalloc(sizeof(*desc), GFP_NOWAIT | __GFP_NOWARN);
+	if (!desc) {
+		softdma_put(sc, NULL);
+		return NULL;
+	}
+	softdma_count(&prepared, 1);
 	dma_async_tx_descriptor_init(&desc->tx, chan);
 	desc->tx.tx_submit = softdma_submit;
 	desc->tx.flags = flags;
@@ -179,35 +227,25 @@ static struct dma_async_tx_descriptor *softdma_prep_memcpy(struct dma_chan *chan
 static void softdma_issue_pending(struct dma_chan *chan)
 {
 	struct softdma_chan *sc = softdma_chan_of(chan);
-	unsigned long flags;
 
-	spin_lock_irqsave(&sc->lock, flags);
+	spin_lock_bh(&sc->lock);
 	list_splice_tail_init(&sc->submitted, &sc->issued);
-	spin_unlock_irqrestore(&sc->lock, flags);
+	spin_unlock_bh(&sc->lock);
 	queue_delayed_work(sc->wq, &sc->work, msecs_to_jiffies(READ_ONCE(delay_ms)));
 }
 
 static enum dma_status softdma_tx_status(struct dma_chan *chan, dma_cookie_t cookie,
 					 struct dma_tx_state *state)
 {
-	struct softdma_chan *sc = softdma_chan_of(chan);
-	dma_cookie_t last, used;
-	unsigned long flags;
-
-	spin_lock_irqsave(&sc->lock, flags);
-	last = chan->completed_cookie;
-	used = chan->cookie;
-	spin_unlock_irqrestore(&sc->lock, flags);
-	dma_set_tx_state(state, last, used, 0);
+	dma_set_tx_state(state, READ_ONCE(chan->completed_cookie), READ_ONCE(chan->cookie), 0);
 	return DMA_OUT_OF_ORDER;
 }
 
 static struct softdma_desc *softdma_take(struct softdma_chan *sc)
 {
 	struct softdma_desc *desc = NULL;
-	unsigned long flags;
 
-	spin_lock_irqsave(&sc->lock, flags);
+	spin_lock_bh(&sc->lock);
 	if (!list_empty(&sc->issued)) {
 		if (READ_ONCE(reorder))
 			desc = list_last_entry(&sc->issued, struct softdma_desc, node);
@@ -215,30 +253,25 @@ static struct softdma_desc *softdma_take(struct softdma_chan *sc)
 			desc = list_first_entry(&sc->issued, struct softdma_desc, node);
 		list_del(&desc->node);
 	}
-	spin_unlock_irqrestore(&sc->lock, flags);
+	spin_unlock_bh(&sc->lock);
 	return desc;
 }
 
 static void softdma_hang(struct softdma_chan *sc, struct softdma_desc *desc)
 {
-	unsigned long flags;
 
 	softdma_count(&hung, 1);
-	spin_lock_irqsave(&sc->lock, flags);
+	spin_lock_bh(&sc->lock);
 	list_add_tail(&desc->node, &sc->hung);
-	spin_unlock_irqrestore(&sc->lock, flags);
+	spin_unlock_bh(&sc->lock);
 }
 
 static void softdma_complete(struct softdma_chan *sc, struct softdma_desc *desc,
 			     enum dmaengine_tx_result how)
 {
 	struct dmaengine_result result = {.result = how};
-	unsigned long flags;
 
-	spin_lock_irqsave(&sc->lock, flags);
-	sc->chan.completed_cookie = desc->tx.cookie;
-	spin_unlock_irqrestore(&sc->lock, flags);
-
+	WRITE_ONCE(sc->chan.completed_cookie, desc->tx.cookie);
 	local_bh_disable();
 	dma_descriptor_unmap(&desc->tx);
 	if (desc->tx.callback_result)
@@ -246,7 +279,7 @@ static void softdma_complete(struct softdma_chan *sc, struct softdma_desc *desc,
 	else if (desc->tx.callback)
 		desc->tx.callback(desc->tx.callback_param);
 	local_bh_enable();
-	kfree(desc);
+	softdma_put(sc, desc);
 }
 
 static void softdma_work(struct work_struct *work)
@@ -261,7 +294,6 @@ static void softdma_work(struct work_struct *work)
 			continue;
 		}
 		if (softdma_turn(&fail_turn, READ_ONCE(fail_every))) {
-			softdma_count(&failed, 1);
 			softdma_complete(sc, desc, DMA_TRANS_WRITE_FAILED);
 			continue;
 		}
@@ -276,18 +308,17 @@ static void softdma_work(struct work_struct *work)
 static void softdma_drop(struct softdma_chan *sc)
 {
 	struct softdma_desc *desc;
-	unsigned long flags;
 	LIST_HEAD(all);
 
-	spin_lock_irqsave(&sc->lock, flags);
+	spin_lock_bh(&sc->lock);
 	list_splice_init(&sc->submitted, &all);
 	list_splice_init(&sc->issued, &all);
 	list_splice_init(&sc->hung, &all);
-	spin_unlock_irqrestore(&sc->lock, flags);
+	spin_unlock_bh(&sc->lock);
 	while ((desc = list_first_entry_or_null(&all, struct softdma_desc, node))) {
 		list_del(&desc->node);
 		dma_descriptor_unmap(&desc->tx);
-		kfree(desc);
+		softdma_put(sc, desc);
 	}
 }
 
@@ -304,11 +335,6 @@ static void softdma_synchronize(struct dma_chan *chan)
 	cancel_delayed_work_sync(&softdma_chan_of(chan)->work);
 }
 
-static int softdma_alloc_chan_resources(struct dma_chan *chan)
-{
-	return 1;
-}
-
 static void softdma_free_chan_resources(struct dma_chan *chan)
 {
 	softdma_synchronize(chan);
@@ -319,7 +345,6 @@ static void softdma_free_chan_resources(struct dma_chan *chan)
 static int softdma_resume(const char *val, const struct kernel_param *kp)
 {
 	struct softdma *sd = READ_ONCE(softdma);
-	unsigned long flags;
 	unsigned int i;
 
 	if (!sd)
@@ -327,9 +352,9 @@ static int softdma_resume(const char *val, const struct kernel_param *kp)
 	for (i = 0; i < channels; i++) {
 		struct softdma_chan *sc = &sd->chan[i];
 
-		spin_lock_irqsave(&sc->lock, flags);
+		spin_lock_bh(&sc->lock);
 		list_splice_tail_init(&sc->hung, &sc->issued);
-		spin_unlock_irqrestore(&sc->lock, flags);
+		spin_unlock_bh(&sc->lock);
 		queue_delayed_work(sc->wq, &sc->work, 0);
 	}
 	return 0;
@@ -378,6 +403,7 @@ static int softdma_chan_init(struct softdma *sd, struct device *dev, unsigned in
 	INIT_LIST_HEAD(&sc->submitted);
 	INIT_LIST_HEAD(&sc->issued);
 	INIT_LIST_HEAD(&sc->hung);
+	init_waitqueue_head(&sc->room);
 	INIT_DELAYED_WORK(&sc->work, softdma_work);
 	sc->chan.device = &sd->dma;
 	sc->chan.cookie = DMA_MIN_COOKIE;
@@ -427,7 +453,6 @@ static int softdma_probe(struct platform_device *pdev)
 	sd->dma.dev = dev;
 	sd->dma.copy_align = align;
 	sd->dma.residue_granularity = DMA_RESIDUE_GRANULARITY_DESCRIPTOR;
-	sd->dma.device_alloc_chan_resources = softdma_alloc_chan_resources;
 	sd->dma.device_free_chan_resources = softdma_free_chan_resources;
 	sd->dma.device_prep_dma_memcpy = softdma_prep_memcpy;
 	sd->dma.device_issue_pending = softdma_issue_pending;

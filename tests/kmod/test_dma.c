@@ -1,72 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/*
- * Copies by DMA engines, against kernel/softdma: a memcpy provider in software that
- * fails, falls silent, finishes out of order or lacks descriptors when told to.
- * The program loads it from $ONECOPY_MODULES and unloads it at its end, which only
- * works if the module has given back every channel.
- */
+/* Copies by DMA engines, against one that goes wrong in every way there is (softdma.h). */
 #include "dev.h"
-#include "knem.h"
+#include "softdma.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-#define SOFTDMA "/sys/module/softdma/parameters/"
-#define ONECOPY "/sys/module/onecopy/parameters/"
-#define BYTES	(1u << 20)
-#define DMA	KNEM_FLAG_DMA
-
-struct setup {
-	int fd;
-	volatile knem_status_t *slot;
-	knem_cookie_t cookie;
-	uint8_t *remote;
-	uint8_t *local;
-};
-
-static void set(const char *name, const char *value)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s%s", SOFTDMA, name);
-	KM_TRUE(km_write_text(path, value));
-}
-
-static long long count(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s%s", SOFTDMA, name);
-	return km_read_number(path);
-}
-
-static struct setup prepare(void)
-{
-	struct setup s = {.remote = km_pages(BYTES), .local = km_pages(BYTES)};
-
-	if (access(SOFTDMA, F_OK))
-		km_skip("no softdma.ko for this kernel");
-	set("reorder", "0");
-	set("terminate", "1");
-	set("align", "0");
-	set("delay_ms", "0");
-	set("fail_every", "0");
-	set("hang_every", "0");
-	set("full_every", "0");
-	set("resume", "1");
-	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "10000"));
-	s.fd = kn_open();
-	s.slot = kn_array(s.fd, 4096);
-	s.cookie = kn_create(s.fd, s.remote, BYTES, KN_RW, 0);
-	return s;
-}
+#define BYTES SD_BYTES
+#define DMA   KNEM_FLAG_DMA
 
 /* Accepted, and so it ended. */
-static int outcome(const struct setup *s, size_t off, size_t bytes, bool write, uint32_t flags)
+static int outcome(const struct sd_setup *s, size_t off, size_t bytes, bool write, uint32_t flags)
 {
 	int status =
 		KM_OK(kn_inline_async(s->fd, s->cookie, off, s->local, bytes, write, flags, 7));
@@ -85,7 +26,7 @@ static const uint32_t ways[] = {
 #define WAYS (sizeof(ways) / sizeof(*ways))
 
 /* Copies of any place and size, all of which must succeed, and touch nothing else. */
-static void copies(struct setup *s, unsigned long n)
+static void copies(struct sd_setup *s, unsigned long n)
 {
 	uint64_t seed = km_seed();
 
@@ -116,32 +57,32 @@ static void copies(struct setup *s, unsigned long n)
 
 static void right(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	struct knem_cmd_info info;
-	long long moved = count("copied");
+	long long moved = sd_count("copied");
 
 	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
 	KM_EQ(info.features, KNEM_FEATURE_DMA);
 	copies(&s, km_scaled(300));
-	KM_TRUE(count("copied") > moved);
+	KM_TRUE(sd_count("copied") > moved);
 }
 
 /* What is not worth a descriptor the CPU copies. */
 static void short_ones(void)
 {
-	struct setup s = prepare();
-	long long moved = count("copied");
+	struct sd_setup s = sd_prepare();
+	long long moved = sd_count("copied");
 
 	KM_EQ(outcome(&s, 0, 1023, false, DMA), KNEM_STATUS_SUCCESS);
-	KM_EQ(count("copied"), moved);
+	KM_EQ(sd_count("copied"), moved);
 	KM_EQ(outcome(&s, 0, 1024, false, DMA), KNEM_STATUS_SUCCESS);
-	KM_EQ(count("copied"), moved + 1024);
+	KM_EQ(sd_count("copied"), moved + 1024);
 }
 
 /* Channels are found and given back with the files that use them. */
 static void comes_and_goes(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 
 	KM_OK(munmap((void *)s.slot, 4096));
 	KM_OK(close(s.fd));
@@ -159,29 +100,29 @@ static void comes_and_goes(void)
 
 static void no_descriptors(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 
-	set("full_every", "2");
+	sd_set("full_every", "2");
 	copies(&s, km_scaled(200));
 }
 
 static void aligned(void)
 {
-	struct setup s = prepare();
-	long long misaligned = count("misaligned");
+	struct sd_setup s = sd_prepare();
+	long long misaligned = sd_count("misaligned");
 
-	set("align", "6");
+	sd_set("align", "6");
 	copies(&s, km_scaled(200));
-	KM_EQ(count("misaligned"), misaligned);
-	set("align", "0");
+	KM_EQ(sd_count("misaligned"), misaligned);
+	sd_set("align", "0");
 }
 
 static void out_of_order(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 
-	set("reorder", "1");
-	set("delay_ms", "2");
+	sd_set("reorder", "1");
+	sd_set("delay_ms", "2");
 	copies(&s, km_scaled(100));
 }
 
@@ -189,11 +130,11 @@ static void out_of_order(void)
 static void reported_in_order(void)
 {
 	enum { N = 500 };
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	int done = 0;
 
-	set("reorder", "1");
-	set("delay_ms", "1");
+	sd_set("reorder", "1");
+	sd_set("delay_ms", "1");
 	for (int i = 0; i < N; i++)
 		KM_OK(kn_inline_async(s.fd, s.cookie, 0, s.local, 8192, false,
 				      DMA | KNEM_FLAG_ASYNCDMACOMPLETE, i));
@@ -210,11 +151,11 @@ static void reported_in_order(void)
 static void notified(void)
 {
 	enum { N = 50 };
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	uint32_t index[N];
 
-	set("reorder", "1");
-	set("delay_ms", "1");
+	sd_set("reorder", "1");
+	sd_set("delay_ms", "1");
 	for (int i = 0; i < N; i++)
 		KM_OK(kn_inline_async(s.fd, s.cookie, 0, s.local, 2 * km_page(), false,
 				      DMA | KNEM_FLAG_DMATHREAD | KNEM_FLAG_NOTIFY_FD, i));
@@ -228,11 +169,11 @@ static void notified(void)
 /* A failed transfer fails its copy, and no other. */
 static void failing(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	int failed = 0;
 	int good = 0;
 
-	set("fail_every", "5");
+	sd_set("fail_every", "5");
 	for (unsigned long i = 0; i < 100; i++) {
 		size_t bytes = i % 2 ? 2 * km_page() : km_page();
 		int status;
@@ -248,42 +189,42 @@ static void failing(void)
 	KM_EQ(failed + good, 100);
 	KM_TRUE(failed);
 	KM_TRUE(good);
-	set("fail_every", "0");
+	sd_set("fail_every", "0");
 	copies(&s, 20);
 }
 
 /* A silent channel is terminated: its copies fail, their pages are given back. */
 static void silent(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	long long pages = km_counter("live_pages");
 
-	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "200"));
-	set("hang_every", "1");
+	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", "200"));
+	sd_set("hang_every", "1");
 	for (unsigned long i = 0; i < WAYS; i++)
 		KM_EQ(outcome(&s, 0, BYTES, i % 2, ways[i]), KNEM_STATUS_FAILED);
 	KM_EQ(km_counter("live_pages"), pages);
-	set("hang_every", "0");
+	sd_set("hang_every", "0");
 	copies(&s, 20);
 }
 
 /* One that cannot be terminated may still write: its pages stay until it answers. */
 static void unstoppable(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	long long pages = km_counter("live_pages");
 
-	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "200"));
-	set("terminate", "0");
-	set("hang_every", "1");
+	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", "200"));
+	sd_set("terminate", "0");
+	sd_set("hang_every", "1");
 	KM_EQ(outcome(&s, 0, BYTES, false, DMA), KNEM_STATUS_FAILED);
 	KM_EQ(outcome(&s, 0, BYTES, false, DMA | KNEM_FLAG_ASYNCDMACOMPLETE), KNEM_STATUS_FAILED);
 	KM_TRUE(km_counter("live_pages") > pages);
 	/* All channels are out of use by now. */
 	KM_ERR(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), EINVAL);
 	KM_EQ(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, 0), KNEM_STATUS_SUCCESS);
-	set("hang_every", "0");
-	set("resume", "1");
+	sd_set("hang_every", "0");
+	sd_set("resume", "1");
 	while (km_counter("live_pages") != pages)
 		km_pause();
 }
@@ -291,42 +232,42 @@ static void unstoppable(void)
 /* Who waits for a silent channel can be killed. */
 static void killed(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	double start;
 	pid_t pid;
 
-	KM_TRUE(km_write_text(ONECOPY "dmatimeout", "2000"));
-	set("hang_every", "1");
+	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", "2000"));
+	sd_set("hang_every", "1");
 	pid = km_fork();
 	if (!pid) {
 		kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA);
 		_exit(1);
 	}
-	while (!count("hung"))
+	while (!sd_count("hung"))
 		km_pause();
 	start = km_now();
 	km_kill(pid);
 	km_note("killed in %.3f s", km_now() - start);
-	set("hang_every", "0");
+	sd_set("hang_every", "0");
 }
 
 /* The file is closed with copies under way: nobody is told, nothing is left. */
 static void closed(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 
-	set("delay_ms", "100");
+	sd_set("delay_ms", "100");
 	for (int i = 0; i < 50; i++)
 		KM_OK(kn_inline_async(s.fd, s.cookie, 0, s.local, 3 * km_page(), false,
 				      ways[1 + i % 2], i));
 	KM_OK(munmap((void *)s.slot, 4096));
 	close(s.fd);
-	set("delay_ms", "0");
+	sd_set("delay_ms", "0");
 }
 
 static void dev(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	int fd = dv_open();
 	volatile struct onecopy_completion *word;
 	uint64_t cookie;
@@ -341,24 +282,24 @@ static void dev(void)
 		KM_EQ(word[i].copied, BYTES - 3 * i);
 		KM_TRUE(!memcmp(s.local, s.remote + 3 * i, BYTES - 3 * i));
 	}
-	set("fail_every", "1");
+	sd_set("fail_every", "1");
 	KM_OK(dv_write_async(fd, cookie, 0, s.local, BYTES, 0, ONECOPY_COPY_DMA));
 	KM_EQ(dv_wait(word), EIO);
 	KM_EQ(word[0].state, ONECOPY_STATE_FAILED);
-	set("fail_every", "0");
+	sd_set("fail_every", "0");
 }
 
 /* Without its parameter there is no channel. */
 static void turned_off(void)
 {
-	struct setup s = prepare();
+	struct sd_setup s = sd_prepare();
 	struct knem_cmd_info info;
 
-	KM_TRUE(km_write_text(ONECOPY "dma", "0"));
+	KM_TRUE(km_write_text(SD_ONECOPY "dma", "0"));
 	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
 	KM_EQ(info.features, 0);
 	KM_ERR(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), EINVAL);
-	KM_TRUE(km_write_text(ONECOPY "dma", "1"));
+	KM_TRUE(km_write_text(SD_ONECOPY "dma", "1"));
 	KM_EQ(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), KNEM_STATUS_SUCCESS);
 }
 
@@ -381,27 +322,7 @@ static const struct km_case cases[] = {
 	{NULL},
 };
 
-static bool load(void)
-{
-	const char *directory = getenv("ONECOPY_MODULES");
-	char path[4096];
-	int fd;
-
-	if (!directory)
-		return false;
-	snprintf(path, sizeof(path), "%s/softdma.ko", directory);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && !syscall(SYS_finit_module, fd, "", 0);
-}
-
 int main(int argc, char **argv)
 {
-	bool loaded = load();
-	int status = km_main(cases, argc, argv);
-
-	if (loaded && syscall(SYS_delete_module, "softdma", O_NONBLOCK)) {
-		perror("# softdma is still in use");
-		return 1;
-	}
-	return status;
+	return sd_main(cases, argc, argv);
 }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Copies by DMA engines that have fewer descriptors than pieces are to be moved. */
+#include "softdma.h"
+
+#include <unistd.h>
+
+#define BYTES SD_BYTES
+#define DMA   KNEM_FLAG_DMA
+
+/* What a channel has descriptors for is on its way when the call returns, and what comes after
+ * it too: nobody waits for the engine but it. */
+static void returns_early(void)
+{
+	enum { MANY = 8 << 20 };
+	struct sd_setup s = sd_prepare();
+	uint8_t *from = km_pages(MANY);
+	uint8_t *to = km_pages(MANY);
+	knem_cookie_t cookie = kn_create(s.fd, from, MANY, KN_RW, 0);
+	long long moved = sd_count("copied");
+
+	sd_set("descriptors", "4");
+	sd_set("hang_every", "1");
+	km_fill(from, MANY, 1);
+	for (int i = 0; i < 3; i++)
+		KM_EQ(kn_inline_async(s.fd, cookie, 0, to, MANY, false,
+				      DMA | KNEM_FLAG_ASYNCDMACOMPLETE, i),
+		      KNEM_STATUS_PENDING);
+	for (int i = 0; i < 3; i++)
+		KM_EQ(s.slot[i], KNEM_STATUS_PENDING);
+	sd_set("hang_every", "0");
+	sd_set("resume", "1");
+	for (int i = 0; i < 3; i++)
+		KM_EQ(kn_wait(s.slot + i), KNEM_STATUS_SUCCESS);
+	KM_EQ(km_differ(to, MANY, 1), MANY);
+	KM_TRUE(sd_count("copied") > moved);
+}
+
+/* Bytes that follow each other in physical memory are one piece, whatever they were declared as. */
+static void merged(void)
+{
+	enum { SEGMENTS = 32, SEGMENT = 4096, HUGE = 2 << 20 };
+	struct sd_setup s = sd_prepare();
+	struct knem_cmd_param_iovec iov[SEGMENTS];
+	uint8_t *huge = km_pages(2 * HUGE);
+	long long prepared;
+	knem_cookie_t cookie;
+
+	huge += -(uintptr_t)huge % HUGE;
+	KM_OK(madvise(huge, HUGE, MADV_HUGEPAGE));
+	for (int i = 0; i < SEGMENTS; i++)
+		iov[i] = kn_iov(huge + i * SEGMENT, SEGMENT);
+	km_fill(huge, SEGMENTS * SEGMENT, 1);
+	KM_OK(kn_create_try(s.fd, iov, SEGMENTS, KN_RW, 0, &cookie));
+	prepared = sd_count("prepared");
+	KM_EQ(kn_inline(s.fd, cookie, 0, huge + HUGE / 2, SEGMENTS * SEGMENT, false, DMA),
+	      KNEM_STATUS_SUCCESS);
+	KM_EQ(km_differ(huge + HUGE / 2, SEGMENTS * SEGMENT, 1), SEGMENTS * SEGMENT);
+	KM_EQ(sd_count("prepared"), prepared + 1);
+}
+
+/* Lets a child copy, and says so once it is in the call. */
+static pid_t copying(const struct sd_setup *s, uint32_t flags, uint32_t slot)
+{
+	long long copies = km_counter("live_copies");
+	pid_t pid = km_fork();
+
+	if (!pid) {
+		uint8_t *local = km_pages(BYTES);
+
+		kn_inline_async(s->fd, s->cookie, 0, local, BYTES, false, flags, slot);
+		for (;;)
+			pause();
+	}
+	while (km_counter("live_copies") == copies)
+		km_pause();
+	return pid;
+}
+
+/* A driver may let its callers sleep until the engine gives a descriptor back, which it may never
+ * do: those who wait behind them can be killed all the same, and so can they. */
+static void killed_in_line(void)
+{
+	struct sd_setup s = sd_prepare();
+	pid_t pids[6];
+
+	sd_set("descriptors", "1");
+	sd_set("block", "1");
+	sd_set("hang_every", "1");
+	/* Two channels: some sleep in the driver, others wait for their turn. */
+	for (int i = 0; i < 6; i++)
+		pids[i] = copying(&s, DMA, 0);
+	while (sd_count("blocked") < 2)
+		km_pause();
+	for (int i = 5; i >= 0; i--)
+		km_kill(pids[i]);
+	KM_EQ(sd_count("blocked"), 0);
+	sd_set("hang_every", "0");
+	sd_set("resume", "1");
+}
+
+/* The watchdog does not wait for them either: their copies fail, other channels are used. */
+static void silent_in_line(void)
+{
+	struct sd_setup s = sd_prepare();
+	long long pages = km_counter("live_pages");
+	pid_t pids[3];
+
+	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", "200"));
+	sd_set("descriptors", "1");
+	sd_set("block", "1");
+	sd_set("hang_every", "1");
+	for (int i = 0; i < 3; i++)
+		pids[i] = copying(&s, DMA | KNEM_FLAG_ASYNCDMACOMPLETE, i);
+	while (sd_count("blocked") < 2)
+		km_pause();
+	for (int i = 0; i < 3; i++)
+		KM_EQ(kn_wait(s.slot + i), KNEM_STATUS_FAILED);
+	KM_EQ(sd_count("blocked"), 2);
+	/* All channels are out of use by now. */
+	KM_ERR(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), EINVAL);
+	for (int i = 0; i < 3; i++)
+		km_kill(pids[i]);
+	sd_set("hang_every", "0");
+	sd_set("resume", "1");
+	while (km_counter("live_pages") != pages)
+		km_pause();
+}
+
+static const struct km_case cases[] = {
+	{"returns_early", returns_early},
+	{"merged", merged},
+	{"killed_in_line", killed_in_line},
+	{"silent_in_line", silent_in_line},
+	{NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return sd_main(cases, argc, argv);
+}
