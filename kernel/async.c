@@ -33,6 +33,7 @@
 #include "crew.h"
 #include "ctx.h"
 #include "stats.h"
+#include "trace.h"
 #include "words.h"
 
 /* A slot for each is all that clients can tell apart; but slots can be many. */
@@ -199,8 +200,12 @@ static int ock_async_enter(struct ock_async *async, struct ock_job *job, struct 
 	}
 	ock_word_reset(&job->word);
 	WRITE_ONCE(async->nr_jobs, async->nr_jobs + 1);
-	if (list)
+	if (list) {
+		trace_onecopy_queue(ock_end_cookie(&job->copy.source),
+				    ock_end_cookie(&job->copy.destination),
+				    ock_copy_bytes(&job->copy), job->slot, job->how);
 		list_add_tail(&job->node, list);
+	}
 	return 0;
 }
 
@@ -332,6 +337,7 @@ int ock_async_cancel(struct ock_async *async, u32 slot)
 		job->started = true;
 	}
 	spin_unlock(&async->lock);
+	trace_onecopy_cancel(slot, err);
 	if (err)
 		return err;
 	ock_stat_inc(OCK_STAT_CANCELLED);

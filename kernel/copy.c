@@ -106,6 +106,11 @@ static void ock_end_deinit(struct ock_end *end)
 	end->kind = OCK_END_NONE;
 }
 
+u64 ock_end_cookie(const struct ock_end *end)
+{
+	return end->ref.region ? end->ref.region->cookie : 0;
+}
+
 static u64 ock_end_bytes(const struct ock_end *end)
 {
 	return end->offset < end->length ? end->length - end->offset : 0;
@@ -247,6 +252,9 @@ static int ock_copy_user(const struct ock_end *local, struct ock_end *remote, bo
 
 int ock_copy_run(struct ock_copy *copy, u64 *result)
 {
+	/* Now: a region that goes meanwhile is not kept. */
+	u64 source = ock_end_cookie(&copy->source);
+	u64 destination = ock_end_cookie(&copy->destination);
 	u64 bytes = ock_copy_bytes(copy);
 	u64 copied = 0;
 	int err;
@@ -261,7 +269,7 @@ int ock_copy_run(struct ock_copy *copy, u64 *result)
 	else
 		err = ock_copy_pages(copy, bytes, &copied);
 
-	trace_onecopy_copy(bytes, copied, err);
+	trace_onecopy_copy(source, destination, bytes, copied, err);
 	ock_stat_inc(OCK_STAT_COPIES);
 	ock_stat_add(OCK_STAT_BYTES, copied);
 	if (err == -EFAULT)

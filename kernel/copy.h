@@ -61,6 +61,9 @@ int ock_end_local(struct ock_end *end, const struct ock_vec *vec, u32 nr);
 int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool writable,
 		const struct ock_limits *limits);
 
+/* For traces: the end's region, 0 if it is none, or was gone. */
+u64 ock_end_cookie(const struct ock_end *end);
+
 /* Bytes that ock_copy_run() will move if nothing fails. */
 u64 ock_copy_bytes(const struct ock_copy *copy);
 

@@ -37,6 +37,7 @@
 
 #include "channel.h"
 #include "stats.h"
+#include "trace.h"
 
 /* Every engine takes this much in one descriptor. */
 #define OCK_DMA_PIECE (256u << 10)
@@ -301,6 +302,8 @@ static void ock_dma_op_feed(struct ock_dma_op *op)
 static void ock_dma_op_end(struct ock_dma_op *op)
 {
 	cancel_delayed_work_sync(&op->watch);
+	trace_onecopy_dma(ock_end_cookie(&op->copy.source), ock_end_cookie(&op->copy.destination),
+			  op->bytes, op->sent, op->err);
 	ock_copy_deinit(&op->copy);
 	ock_stat_inc(OCK_STAT_DMA);
 	if (!op->err)

@@ -30,6 +30,7 @@
 #include "knem_request.h"
 #include "knem_stats.h"
 #include "region.h"
+#include "trace.h"
 
 static bool offered = true;
 module_param_named(knem, offered, bool, 0444);
@@ -331,6 +332,7 @@ static long ock_knem_ioctl(struct file *file, unsigned int number, unsigned long
 		err = ock_knem_serve(knem, &ock_knem_commands[i], (void __user *)address);
 		break;
 	}
+	trace_onecopy_knem(number, err);
 	if (err) {
 		ock_knem_count_refusal(err);
 		if (READ_ONCE(debug))

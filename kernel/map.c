@@ -306,6 +306,7 @@ static int ock_map_redeem(const struct ock_ticket *ticket, struct vm_area_struct
 	ock_region_ref(region);
 	ock_stat_inc(OCK_LIVE_MAPPINGS);
 	ock_stat_inc(OCK_STAT_MAPPED);
+	trace_onecopy_map(region->cookie, ticket->page, ticket->nr, ticket->write);
 	ock_region_put(&ref);
 	return 0;
 }
@@ -333,6 +334,7 @@ void ock_map_revoke(struct ock_region *region)
 		unmap_mapping_range(inode->i_mapping, (loff_t)region->map_page << PAGE_SHIFT,
 				    (loff_t)region->map_nr << PAGE_SHIFT, 1);
 		ock_stat_inc(OCK_STAT_REVOKED);
+		trace_onecopy_region_revoke(region->cookie);
 	}
 	if (kept)
 		ock_region_put_user(region);

@@ -194,6 +194,8 @@ static int ock_region_insert(struct ock_ctx *ctx, struct ock_region *region, u64
 			random = get_random_u64();
 		while (!random);
 		region->cookie = random;
+		trace_onecopy_region_create(random, region->flags, region->pages.length,
+					    region->pages.nr_runs);
 		err = rhashtable_lookup_insert_fast(&table, &region->hash, table_params);
 	} while (err == -EEXIST);
 	if (!err) {
@@ -263,7 +265,6 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 	/* Counted before others can find the region and destroy it. */
 	ock_stat_inc(OCK_LIVE_REGIONS);
 	ock_stat_inc(OCK_STAT_CREATED);
-	trace_onecopy_region_create(flags, region->pages.length, region->pages.nr_runs);
 	ock_region_pinned(region);
 	err = ock_region_insert(ctx, region, cookie);
 	if (!err)
