@@ -59,9 +59,12 @@ FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITE
 
 # Where processes and threads meet: what the detector of data races is for. Slow: emulation.
 MEETINGS = (
-    *("races", "threads", "hostile", "life", "fuzz", "dma"),
+    *("races", "race_writes", "threads", "hostile", "life", "fuzz", "dma"),
     *("dev_async", "dev_map", "knem_async", "knem_notify", "knem_thread"),
 )
+
+# Readers and writers of regions that come and go.
+STORMS = ("races", "race_writes")
 
 # What ends a runner, with the kernel: QEMU for one of them, for it is slow to boot.
 ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL), ("6.1", signal.SIGKILL)]
@@ -92,6 +95,16 @@ def test_data_races(build: Path) -> None:
     options = ["--timeout", "3000"]
     out = run("kcsan", ROOT / "tests/kmod/run", build, *MEETINGS, env={"KMOD_SCALE": "20"}, options=options)
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
+
+
+@pytest.mark.parametrize("kernel", ["uml", "6.12"])
+@pytest.mark.long(9)
+@pytest.mark.timeout(3600)
+def test_storms(kernel: str, build: Path) -> None:
+    """Two minutes each, at memory's own speed and where what was mapped is gone the moment its owner says so."""
+    env = {"KMOD_SCALE": "1500"}
+    out = run(kernel, ROOT / "tests/kmod/run", build, *STORMS, env=env, options=["--timeout", "1200"])
+    assert re.search(r"^# 2 passed, 0 skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
 @pytest.mark.long(10)

@@ -9,6 +9,7 @@
  * mapping has seen memory that is no longer the region's.
  */
 #include "dev.h"
+#include "place.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -17,11 +18,6 @@
 
 #define BYTES  (64 * 4096)
 #define PLACES 4
-
-/* Where a region is told; the sequence is odd while it changes. */
-struct place {
-	volatile uint64_t sequence, cookie, seed;
-};
 
 struct board {
 	struct place place[PLACES];
@@ -38,24 +34,6 @@ static struct board *board_create(void)
 
 	KM_TRUE(p != MAP_FAILED);
 	return p;
-}
-
-static void publish(struct place *place, uint64_t cookie, uint64_t seed)
-{
-	__atomic_add_fetch(&place->sequence, 1, __ATOMIC_SEQ_CST);
-	place->cookie = cookie;
-	place->seed = seed;
-	__atomic_add_fetch(&place->sequence, 1, __ATOMIC_SEQ_CST);
-}
-
-static bool look(const struct place *place, uint64_t *cookie, uint64_t *seed)
-{
-	uint64_t sequence = __atomic_load_n(&place->sequence, __ATOMIC_SEQ_CST);
-
-	*cookie = place->cookie;
-	*seed = place->seed;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return *cookie && !(sequence & 1) && sequence == place->sequence;
 }
 
 /* Memory of a kind; the file, if it is of one. */
@@ -123,11 +101,11 @@ static void owner(uint64_t seed, struct place *place)
 
 		km_fill(p, BYTES, of);
 		cookie = dv_create(fd, p, BYTES, flags);
-		publish(place, cookie, of);
+		place_publish(place, cookie, of);
 		__atomic_add_fetch(&board->regions, 1, __ATOMIC_RELAXED);
 		usleep(km_below(&seed, 3000));
 		fd = end(fd, cookie, p, file, (of >> 16) % 4);
-		publish(place, 0, 0);
+		place_publish(place, 0, 0);
 	}
 }
 
@@ -147,7 +125,7 @@ static void reader(uint64_t seed)
 		uint64_t cookie, of;
 		ssize_t n;
 
-		if (!look(&board->place[km_below(&seed, PLACES)], &cookie, &of))
+		if (!place_look(&board->place[km_below(&seed, PLACES)], &cookie, &of))
 			continue;
 		n = dv_read(fd, cookie, 0, q, BYTES);
 		if (n == -1) {
@@ -178,7 +156,7 @@ static void mapper(uint64_t seed)
 		uint64_t cookie, of;
 		uint8_t *volatile m;
 
-		if (!look(&board->place[km_below(&seed, PLACES)], &cookie, &of))
+		if (!place_look(&board->place[km_below(&seed, PLACES)], &cookie, &of))
 			continue;
 		m = dv_map(fd, cookie, 0, BYTES, ONECOPY_MAP_READ);
 		if (m == MAP_FAILED) {
@@ -259,7 +237,7 @@ static pid_t start(void (*work)(uint64_t), uint64_t seed)
 
 static void storm(void)
 {
-	unsigned long millis = km_scaled(8000);
+	unsigned long millis = km_share(8000);
 	uint64_t seed = km_seed();
 	pid_t pid[PLACES + 5];
 	int n = 0;
