@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Alltoall and Alltoallv: every rank pulls its block from every other's send
- * buffer. In Alltoallv the reader learns where from the sender's table.
+ * buffer. In Alltoallv the reader learns where from the sender's table, and either
+ * end whether the other knows of the same block.
  */
 #include "coll.h"
 #include "ep.h"
@@ -55,15 +56,20 @@ struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_
 		pull.flags = OC_STEP_SRC_INDEXED;
 		if (!in->len[peer])
 			continue;
-		at = oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), plan->nsteps);
+		at = oc_plan_add(plan,
+				 step_meet_at(peer, OC_STAGE_READY, pull.len, shape->size + me),
+				 plan->nsteps);
 		oc_plan_add(plan, pull, at);
 	}
 	oc_plan_add(plan, step_post(STAGE_DONE), 0);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
+		struct oc_step taken =
+			step_meet_at(peer, STAGE_DONE, out->len[peer], 2 * shape->size + me);
 
+		taken.flags |= OC_STEP_OUT;
 		if (out->len[peer])
-			oc_plan_add(plan, step_wait(peer, STAGE_DONE), plan->nsteps);
+			oc_plan_add(plan, taken, plan->nsteps);
 	}
 	return plan;
 }

@@ -80,13 +80,17 @@ struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struc
 /* Every rank knows all blocks; @out is this rank's own layout of them. */
 struct oc_plan *oc_coll_allgatherv(const struct oc_shape *shape, const struct oc_blocks *out);
 
-/* Between the root and each other rank with len[r] > 0. The root passes its
- * layout and has off[] as its scratch slot; the others pass len[rank] alone. */
+/*
+ * Between the root and each other rank with len[r] > 0. The root passes its
+ * layout and has off[], len[] as its scratch slot; the others pass len[rank] alone, which
+ * is their shape's bytes, too. Pairs whose ends have different lengths do nothing.
+ */
 struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_blocks *blocks);
 struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_blocks *blocks);
 
-/* Between each pair with a length; both ends know it. @out: what goes to each
- * rank (off[] is the scratch slot), @in: where what comes from each goes. */
+/* Between each pair with a length, the same at both ends. @out: what goes to each
+ * rank, @in: where what comes from each goes. The scratch slot is off[], len[] of @out and
+ * len[] of @in. */
 struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_blocks *out,
 				  const struct oc_blocks *in);
 

@@ -7,10 +7,10 @@
 #include "ep.h"
 #include "steps.h"
 
-static void plan_leaf(struct oc_plan *plan, struct oc_step push)
+static void plan_leaf(struct oc_plan *plan, struct oc_step wait, struct oc_step push)
 {
 	uint32_t root = plan->shape.root;
-	uint32_t ready = oc_plan_add(plan, step_wait(root, OC_STAGE_READY), plan->nsteps);
+	uint32_t ready = oc_plan_add(plan, wait, plan->nsteps);
 	uint32_t at = oc_plan_add(plan, step_if(push, OC_COND_DIRECT, root), ready);
 
 	oc_plan_add(plan, step_post(STAGE_DONE), at);
@@ -19,12 +19,12 @@ static void plan_leaf(struct oc_plan *plan, struct oc_step push)
 }
 
 /* The root's side of one sender: wait for its push, or pull. */
-static void plan_block(struct oc_plan *plan, uint32_t peer, uint64_t off, uint64_t len)
+static void plan_block(struct oc_plan *plan, struct oc_step wait, uint64_t off, uint64_t len)
 {
-	uint32_t me = plan->shape.rank;
+	uint32_t me = plan->shape.rank, peer = wait.peer;
 	struct oc_step pull =
 		step_copy(oc_ref(OC_SLOT_RECV, me, off), oc_ref(OC_SLOT_SEND, peer, 0), len);
-	uint32_t ready = oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), plan->nsteps);
+	uint32_t ready = oc_plan_add(plan, wait, plan->nsteps);
 
 	oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, me), ready);
 	oc_plan_add(plan, step_if(step_wait(peer, STAGE_DONE), OC_COND_DIRECT, me), plan->nsteps);
@@ -41,7 +41,7 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 	if (!plan)
 		return NULL;
 	if (me != root) {
-		plan_leaf(plan, block);
+		plan_leaf(plan, step_wait(root, OC_STAGE_READY), block);
 		return plan;
 	}
 	if (!shape->in_place)
@@ -49,7 +49,7 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 
-		plan_block(plan, peer, peer * bytes, bytes);
+		plan_block(plan, step_wait(peer, OC_STAGE_READY), peer * bytes, bytes);
 	}
 	oc_plan_add(plan, step_post(STAGE_DONE), 0);
 	return plan;
@@ -68,7 +68,9 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 				 blocks->len[me]);
 		push.flags = OC_STEP_DST_INDEXED;
 		if (blocks->len[me])
-			plan_leaf(plan, push);
+			plan_leaf(plan,
+				  step_meet_at(root, OC_STAGE_READY, push.len, shape->size + me),
+				  push);
 		return plan;
 	}
 	oc_plan_add(plan,
@@ -79,7 +81,8 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 		uint32_t peer = (me + d) % shape->size;
 
 		if (blocks->len[peer])
-			plan_block(plan, peer, blocks->off[peer], blocks->len[peer]);
+			plan_block(plan, step_meet(peer, OC_STAGE_READY, blocks->len[peer]),
+				   blocks->off[peer], blocks->len[peer]);
 	}
 	oc_plan_add(plan, step_post(STAGE_DONE), 0);
 	return plan;

@@ -7,9 +7,9 @@
 #include "ep.h"
 #include "steps.h"
 
-static void plan_leaf(struct oc_plan *plan, struct oc_step pull)
+static void plan_leaf(struct oc_plan *plan, struct oc_step ready, struct oc_step pull)
 {
-	uint32_t at = oc_plan_add(plan, step_wait(plan->shape.root, OC_STAGE_READY), plan->nsteps);
+	uint32_t at = oc_plan_add(plan, ready, plan->nsteps);
 
 	at = oc_plan_add(plan, pull, at);
 	oc_plan_add(plan, step_post(STAGE_DONE), at);
@@ -26,7 +26,7 @@ struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
 	if (!plan)
 		return NULL;
 	if (me != root) {
-		plan_leaf(plan, block);
+		plan_leaf(plan, step_wait(root, OC_STAGE_READY), block);
 		return plan;
 	}
 	oc_plan_add(plan, step_stage_but(me * shape->bytes, shape->bytes), plan->nsteps);
@@ -49,7 +49,9 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 
 		pull.flags = OC_STEP_SRC_INDEXED;
 		if (blocks->len[me])
-			plan_leaf(plan, pull);
+			plan_leaf(plan,
+				  step_meet_at(root, OC_STAGE_READY, pull.len, shape->size + me),
+				  pull);
 		return plan;
 	}
 	oc_plan_add(plan, step_stage(), plan->nsteps);
@@ -59,6 +61,6 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 		    plan->nsteps);
 	for (uint32_t r = 0; r < shape->size; r++)
 		if (r != me && blocks->len[r])
-			oc_plan_add(plan, step_wait(r, STAGE_DONE), plan->nsteps);
+			oc_plan_add(plan, step_meet(r, STAGE_DONE, blocks->len[r]), plan->nsteps);
 	return plan;
 }

@@ -47,6 +47,26 @@ static inline struct oc_step step_wait(uint32_t peer, uint32_t stage)
 		.kind = OC_STEP_WAIT, .peer = (uint16_t)peer, .stage = (uint16_t)stage};
 }
 
+/* Waits for @stage of the other end of a pair of @len bytes, which is a rank with this one pair. */
+static inline struct oc_step step_meet(uint32_t peer, uint32_t stage, uint64_t len)
+{
+	struct oc_step step = step_wait(peer, stage);
+
+	step.flags = OC_STEP_PAIR;
+	step.len = len;
+	return step;
+}
+
+/* The same where the peer's lengths are in its scratch slot, behind @skip words. */
+static inline struct oc_step step_meet_at(uint32_t peer, uint32_t stage, uint64_t len,
+					  uint32_t skip)
+{
+	struct oc_step step = step_meet(peer, stage, len);
+
+	step.src = oc_ref(OC_SLOT_SCRATCH, peer, skip * sizeof(uint64_t));
+	return step;
+}
+
 /* The same step, taken only if @rank's receive slot is (not) reachable. */
 static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uint32_t rank)
 {

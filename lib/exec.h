@@ -9,6 +9,15 @@
 #include "group.h"
 #include "plan.h"
 
+/* How the other end of a pair turned out to be (OC_STEP_PAIR): nothing was done but where
+ * they are together. */
+enum oc_pair {
+	OC_PAIR_TOGETHER, /* also as long as nothing is known */
+	OC_PAIR_ABSENT,	  /* knows of no such pair */
+	OC_PAIR_LESS,	  /* has fewer bytes than this one */
+	OC_PAIR_MORE,
+};
+
 /* The buffers and the operator one issue of a plan works on. */
 struct oc_bind {
 	const void *send; /* this rank's send slot, or NULL */
@@ -16,7 +25,11 @@ struct oc_bind {
 	void *recv; /* this rank's receive slot, or NULL */
 	size_t recv_bytes;
 	size_t scratch_bytes;	  /* wanted; the executor provides it */
-	const void *scratch_init; /* copied to the scratch slot first, or NULL */
+	const void *scratch_init; /* copied to the scratch slot first, or NULL; a table that peers
+				   * may read until they have retired the operation, at most
+				   * OC_EAGER_MAX */
+	uint8_t *
+		pair; /* enum oc_pair, [size] of each peer, [size] of OC_STEP_OUT; NULL: no pairs */
 	enum oc_op op;
 	enum oc_type type;
 	bool call;	 /* let the module copy a foreign send slot rather than stage it */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "pair.h"
 #include "reach.h"
 #include "run.h"
 
@@ -24,13 +25,8 @@ static int read_slot(struct oc_run *run, void *dst, struct oc_ref src, size_t le
 /* The offset @rank's table gives for this rank. */
 static int indexed(struct oc_run *run, uint32_t rank, uint64_t *off)
 {
-	struct oc_ref ref = oc_ref(OC_SLOT_SCRATCH, rank, run->group->rank * sizeof(*off));
-	const char *at = oc_run_slot(run, ref, sizeof(*off));
-
-	if (!at)
-		return read_slot(run, off, ref, sizeof(*off));
-	memcpy(off, at, sizeof(*off));
-	return 0;
+	return oc_pair_look_up(run, oc_ref(OC_SLOT_SCRATCH, rank, run->group->rank * sizeof(*off)),
+			       off);
 }
 
 /* To a receive slot that is no memory here; @from is NULL if the source is none
@@ -288,6 +284,8 @@ static bool applies(struct oc_run *run, const struct oc_step *step)
 {
 	bool direct;
 
+	if (run->parted && oc_pair_is_parted(run, step))
+		return false;
 	if (step->cond == OC_COND_ALWAYS)
 		return true;
 	direct = step->cond_rank == OC_RANK_ALL ? all_direct(run) : is_direct(run, step->cond_rank);
@@ -307,7 +305,8 @@ static bool reached(struct oc_run *run, uint32_t peer, uint32_t stage)
 	if (!oc_group_reached(run->group, peer, stage))
 		return false;
 	run->err = oc_run_failure(run, oc_group_line(run->group, peer));
-	if (!run->err && oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
+	if (!run->err && !run->bind->pair &&
+	    oc_group_line(run->group, peer)->bytes != run->plan->shape.bytes)
 		run->err = -EMSGSIZE;
 	return true;
 }
@@ -333,7 +332,8 @@ static bool run_step(struct oc_run *run, const struct oc_step *step, uint8_t *st
 		oc_group_post(run->group, step->stage);
 		return true;
 	case OC_STEP_WAIT:
-		return reached(run, step->peer, step->stage);
+		return step->flags & OC_STEP_PAIR ? oc_pair_met(run, step)
+						  : reached(run, step->peer, step->stage);
 	case OC_STEP_SEND:
 		if (*state != 2)
 			oc_group_post(run->group, step->stage);

@@ -221,8 +221,7 @@ void oc_group_fail(struct oc_group *group, int err)
 static bool is_in(const struct oc_group *group, uint32_t peer, uint64_t word)
 {
 	return word >= oc_ep_word(group->seq, OC_STAGE_READY) &&
-	       word < oc_ep_word(group->seq, OC_STAGE_FAILED) &&
-	       atomic_load_explicit(&group->ep[peer]->retired, memory_order_acquire) < group->seq;
+	       word < oc_ep_word(group->seq, OC_STAGE_FAILED) && !oc_group_retired(group, peer);
 }
 
 void oc_group_quit(struct oc_group *group)

@@ -129,6 +129,12 @@ static inline struct oc_ep_line *oc_group_line(const struct oc_group *group, uin
 	return &group->ep[peer]->line[group->seq % OC_EP_LINES];
 }
 
+/* True if @peer has ended the operation, or left it out. */
+static inline bool oc_group_retired(const struct oc_group *group, uint32_t peer)
+{
+	return atomic_load_explicit(&group->ep[peer]->retired, memory_order_acquire) >= group->seq;
+}
+
 /* True if @peer has reached @stage of the operation. */
 static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t stage)
 {

@@ -15,7 +15,7 @@
  *          src.off, len of it, which nobody reads (once in a plan); in an eager
  *          plan copies src.off, len of it to where it stays readable
  *   POST   tell the peers: I have reached this stage
- *   WAIT   until a peer has reached a stage
+ *   WAIT   until a peer has reached a stage; of a pair, see OC_STEP_PAIR
  *   SEND   POST, then WAIT for the peer's stage: a message from the sender's view
  *   RECV   WAIT, COPY, POST: the same from the receiver's
  *
@@ -57,10 +57,19 @@ enum oc_cond {
 };
 
 enum {
-	/* src.off is looked up in the source rank's scratch slot, a table of
-	 * uint64_t offsets indexed by the reader's rank; dst.off likewise. */
+	/* src.off is looked up in the source rank's scratch slot, which begins with a table
+	 * of uint64_t offsets indexed by the reader's rank; dst.off likewise. */
 	OC_STEP_SRC_INDEXED = 1 << 0,
 	OC_STEP_DST_INDEXED = 1 << 1,
+	/*
+	 * A WAIT for the other end of a pair whose length no third rank knows. The peer's
+	 * length is at src, if that is in its scratch slot, else that of its shape. If it is
+	 * not len, or the peer takes no part in the operation, no other step about this pair
+	 * applies; its other end, if it is there, finds the same. Two ranks may be
+	 * two pairs: OC_STEP_OUT is on all steps of the one to the peer.
+	 */
+	OC_STEP_PAIR = 1 << 2,
+	OC_STEP_OUT = 1 << 3,
 };
 
 struct oc_ref {

@@ -11,7 +11,8 @@
  * A peer whose read is refused says so in the owner's line (`asked`). The owner,
  * which stays until all its readers are done, then stages as above.
  *
- * In an eager plan what peers read has been copied into the ring before READY.
+ * In an eager plan what peers read has been copied into the ring before READY, and so
+ * have the tables of v-collectives.
  * The owner may be operations ahead then: a line of its endpoint and a place in
  * the ring are used again at the same time, so the wait for the first, in
  * oc_group_begin(), protects the second.
@@ -44,7 +45,29 @@ static const struct oc_step *send_stage(const struct oc_plan *plan)
 	return NULL;
 }
 
-/* Peers look for it once a stage is posted, and at a table in it from READY on. */
+/* This operation's place in the ring, or NULL. */
+static char *ring_place(struct oc_group *group)
+{
+	char *ring = oc_keep_take(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
+
+	return ring ? ring + group->seq % OC_EP_LINES * OC_EAGER_MAX : NULL;
+}
+
+/* A peer may have nothing else to do with this rank, which does not wait for it then. */
+static int place_table(struct oc_run *run)
+{
+	const struct oc_bind *bind = run->bind;
+	char *place = ring_place(run->group);
+
+	if (!place)
+		return -ENOMEM;
+	run->scratch = (struct oc_keep){.at = place, .bytes = bind->scratch_bytes};
+	run->line->scratch = arena_offset(place);
+	memcpy(place, bind->scratch_init, bind->scratch_bytes);
+	return 0;
+}
+
+/* Peers look for it once a stage is posted. */
 int oc_run_scratch(struct oc_run *run)
 {
 	if (run->scratch.at)
@@ -58,24 +81,19 @@ int oc_run_scratch(struct oc_run *run)
 int oc_run_bind(struct oc_run *run)
 {
 	const struct oc_bind *bind = run->bind;
-	int err;
 
 	run->foreign = bind->send_bytes && !run->plan->shape.eager &&
 		       !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(run->plan);
 	run->line->scratch = 0;
 	/* Most plans use the scratch slot only where a receive slot is out of reach,
 	 * which shows later. */
-	if (!bind->scratch_init)
-		return 0;
-	err = oc_run_scratch(run);
-	if (!err)
-		memcpy(run->scratch.at, bind->scratch_init, bind->scratch_bytes);
-	return err;
+	return bind->scratch_init ? place_table(run) : 0;
 }
 
 void oc_run_end(struct oc_run *run)
 {
-	oc_keep_give(&run->scratch);
+	if (!run->bind->scratch_init)
+		oc_keep_give(&run->scratch);
 	oc_keep_give(&run->stage);
 	oc_keep_give(&run->parcel);
 }
@@ -89,14 +107,12 @@ static int stage_eager(struct oc_run *run)
 {
 	struct oc_group *group = run->group;
 	const struct oc_plan *plan = run->plan;
-	char *ring = oc_keep_take(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
+	char *place = ring_place(group);
 	struct oc_stores_turn turn;
-	char *place;
 
-	if (!ring)
+	if (!place)
 		return -ENOMEM;
 	oc_stores_begin(&turn, &group->eager, plan->shape.coll, run->bind->send_bytes);
-	place = ring + group->seq % OC_EP_LINES * OC_EAGER_MAX;
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
 		const struct oc_step *step = &plan->steps[i];
 

@@ -28,6 +28,7 @@ struct oc_run {
 	const struct oc_bind *bind;
 	struct oc_ep_line *line;
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
+	bool parted;	   /* some pair is not together */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
 	int send_place;	   /* of one's own slots in the table of lib/kreg.h, or -1 */
 	int recv_place;

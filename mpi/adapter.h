@@ -12,7 +12,8 @@
  * buffer is laid out, and where it lies, never decides; it only changes how
  * bytes are moved. Where counts are known to two ranks alone (Scatterv,
  * Gatherv, Alltoallv) each pair decides for itself by its own bytes, and the
- * MPI then gets the same call with the served pairs' counts set to zero.
+ * MPI then gets the same call with the served pairs' counts set to zero. Where the ends of a pair
+ * differ, which is an error, both find that out: oc_pair_rest().
  */
 
 #include <stdbool.h>
@@ -153,8 +154,8 @@ int oc_buffer_setup(void);
 struct oc_vbuffer {
 	char *at;
 	size_t bytes;
-	uint64_t *len; /* [n] bytes served, 0: none; NULL without memory */
-	uint64_t *off; /* [n] from at */
+	uint64_t *off; /* [n] from at; NULL without memory */
+	uint64_t *len; /* [n] bytes served, 0: none; behind it there is room for [n] more */
 	int n;
 	int skip; /* as given to oc_vbuffer_open */
 	void *user;
@@ -182,6 +183,20 @@ static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
  * then rest[] is as without. */
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip);
+/*
+ * How many of a served block's @count elements are the MPI's after all, at the end that
+ * @sends it or not. Fewer bytes than are expected it moves without an error, as it would have
+ * alone. More are an error, in *@failure unless there is one: the MPI's part could overrun the
+ * receiver (Open MPI 4.1 does, by CMA), or leave others waiting. It gets one element if the
+ * receiver knows nothing of this and waits for a message.
+ */
+int oc_pair_rest(enum oc_pair pair, int count, bool sends, int *failure);
+/* The same of all blocks, from @pair[n] to rest[]; those that were not moved have no len[] then. */
+void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int *failure);
+/* Before the operation: whether this rank's own block, whose other end is @count of @type, is moved
+ * in it. If it were but for its ends, which differ, that is an error in any case: in @pair. */
+bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type, bool sends,
+		    uint8_t *pair);
 /* Makes it what peers may read: at, bytes and off[] may be others than before. */
 int oc_vbuffer_pack(struct oc_vbuffer *v);
 /* True if a page between the blocks, outside the shared heap, may not be there. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "adapter.h"
 
+#include <string.h>
+
 static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
 		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
 {
@@ -59,7 +61,8 @@ static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, c
 	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks outs, ins;
-	int failure, opened, err = MPI_SUCCESS;
+	uint8_t ends[2 * OC_MAX_RANKS] = {0}, *from = ends, *to = ends + oc->size;
+	int failure, opened, parted = MPI_SUCCESS, err = MPI_SUCCESS;
 
 	if (!oc_blocks_any(scounts, stype, oc->size, min, -1) &&
 	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
@@ -72,22 +75,36 @@ static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, c
 	opened = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
 	failure = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
 	failure = opened ? opened : failure;
+	oc_vbuffer_own(&out, oc->rank, rcounts[oc->rank], rtype, true, to);
+	oc_vbuffer_own(&in, oc->rank, scounts[oc->rank], stype, false, from);
+	/* One of the ends may be short enough for the MPI. */
+	if (to[oc->rank] || from[oc->rank]) {
+		to[oc->rank] = OC_PAIR_LESS;
+		from[oc->rank] = OC_PAIR_MORE;
+	}
 	if (!failure)
 		failure = oc_vbuffer_pack(&out);
+	/* To know whether a block is expected its sender looks at what its receiver expects. */
+	if (!failure)
+		memcpy(out.len + oc->size, in.len, (size_t)oc->size * sizeof(*in.len));
 	outs = (struct oc_blocks){.len = out.len, .off = out.off};
 	ins = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_bytes = 3 * (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
+	bind.pair = ends;
 	shape.stream = oc_streams(in.bytes);
 	if (!failure)
 		plan = oc_coll_alltoallv(&shape, &outs, &ins);
 	failure = oc_serve_plan(oc, failure, plan, &bind);
+	oc_vbuffer_part(&in, from, false, &parted);
+	oc_vbuffer_part(&out, to, true, &parted);
 	if (!failure)
 		failure = oc_vbuffer_unpack(&in);
+	failure = failure ? failure : parted;
 	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLV, failure))
 		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
 					rtype, comm);

@@ -80,7 +80,8 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
-	int failure, err = MPI_SUCCESS;
+	uint8_t pair[OC_MAX_RANKS] = {0};
+	int failure, parted = MPI_SUCCESS, err = MPI_SUCCESS;
 	bool own;
 
 	if (!oc_blocks_any(counts, rtype, oc->size, min, skip)) {
@@ -90,15 +91,16 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 				       comm);
 	}
 	failure = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
-	own = oc_vbuffer_serves(&in, oc->rank);
+	own = oc_vbuffer_own(&in, oc->rank, scount, stype, false, pair);
 	if (!failure && own)
 		failure = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
-	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_bytes = 2 * (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = in.off;
+	bind.pair = pair;
 	shape.stream = oc_streams(in.bytes);
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	if (!failure) {
@@ -107,23 +109,26 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	}
 	failure = oc_serve_plan(oc, failure, plan, &bind);
 	oc_buffer_close(&out, false);
+	oc_vbuffer_part(&in, pair, false, &parted);
 	if (!failure)
 		failure = oc_vbuffer_unpack(&in);
+	failure = failure ? failure : parted;
 	if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
-		err = pmpi()->Gatherv(send, own ? 0 : scount, stype, recv, in.rest, displs, rtype,
-				      oc->rank, comm);
+		err = pmpi()->Gatherv(send, oc_vbuffer_serves(&in, oc->rank) ? 0 : scount, stype,
+				      recv, in.rest, displs, rtype, oc->rank, comm);
 	oc_vbuffer_close(&in);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
-/* A leaf's block. A failure. */
+/* A leaf's block, of which *@left remain for the MPI. A failure. */
 static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
-		      int root, size_t bytes)
+		      int root, size_t bytes, int *left)
 {
-	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, 0);
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, bytes);
 	struct oc_bind bind = {0};
 	uint64_t len[OC_MAX_RANKS];
 	struct oc_blocks blocks = {.len = len};
+	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer out;
 	int err;
 
@@ -132,7 +137,9 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	err = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
+	bind.pair = pair;
 	err = oc_serve_plan(oc, err, oc_coll_gatherv(&shape, &blocks), &bind);
+	*left = oc_pair_rest(pair[root], scount, true, &err);
 	oc_buffer_close(&out, false);
 	return err;
 }
@@ -143,7 +150,7 @@ OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, voi
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
-	int failure, err = MPI_SUCCESS;
+	int failure, left, err = MPI_SUCCESS;
 	size_t bytes;
 
 	if (call.since)
@@ -155,10 +162,10 @@ OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, voi
 	}
 	if (oc && root >= 0 && root < oc->size) {
 		if (oc_eligible(&call, scount, stype, &bytes)) {
-			failure = serve_leaf(oc, send, scount, stype, root, bytes);
+			failure = serve_leaf(oc, send, scount, stype, root, bytes, &left);
 			if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
-				err = pmpi()->Gatherv(send, 0, stype, recv, counts, displs, rtype,
-						      root, comm);
+				err = pmpi()->Gatherv(send, left, stype, recv, counts, displs,
+						      rtype, root, comm);
 			err = err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 			return oc_call_end(&call, err);
 		}

@@ -66,6 +66,7 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
+	uint8_t pair[OC_MAX_RANKS] = {0};
 	int failure, closed, err = MPI_SUCCESS;
 	bool own;
 
@@ -76,7 +77,7 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 					comm);
 	}
 	failure = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
-	own = oc_vbuffer_serves(&out, oc->rank);
+	own = oc_vbuffer_own(&out, oc->rank, rcount, rtype, true, pair);
 	if (!failure)
 		failure = oc_vbuffer_pack(&out);
 	if (!failure && own)
@@ -85,8 +86,9 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	bind.send_bytes = out.bytes;
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
-	bind.scratch_bytes = (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_bytes = 2 * (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
+	bind.pair = pair;
 	shape.stream = oc_streams(out.bytes);
 	blocks = (struct oc_blocks){.len = out.len, .off = out.off};
 	if (!failure)
@@ -94,21 +96,24 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	failure = oc_serve_plan(oc, failure, plan, &bind);
 	closed = oc_buffer_close(&in, !failure);
 	failure = failure ? failure : closed;
+	oc_vbuffer_part(&out, pair, true, &failure);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
-		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv, own ? 0 : rcount, rtype,
+		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv,
+				       oc_vbuffer_serves(&out, oc->rank) ? 0 : rcount, rtype,
 				       oc->rank, comm);
 	oc_vbuffer_close(&out);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 }
 
-/* A leaf's block. A failure. */
+/* A leaf's block, of which *@left remain for the MPI. A failure. */
 static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype rtype, int root,
-		      size_t bytes)
+		      size_t bytes, int *left)
 {
-	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, 0);
+	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, bytes);
 	struct oc_bind bind = {0};
 	uint64_t len[OC_MAX_RANKS];
 	struct oc_blocks blocks = {.len = len};
+	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer in;
 	int err, closed;
 
@@ -117,9 +122,12 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.pair = pair;
 	err = oc_serve_plan(oc, err, oc_coll_scatterv(&shape, &blocks), &bind);
-	closed = oc_buffer_close(&in, !err);
-	return err ? err : closed;
+	closed = oc_buffer_close(&in, !err && pair[root] == OC_PAIR_TOGETHER);
+	err = err ? err : closed;
+	*left = oc_pair_rest(pair[root], rcount, false, &err);
+	return err;
 }
 
 OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
@@ -128,7 +136,7 @@ OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int disp
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
-	int failure, err = MPI_SUCCESS;
+	int failure, left, err = MPI_SUCCESS;
 	size_t bytes;
 
 	if (call.since)
@@ -140,10 +148,10 @@ OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int disp
 	}
 	if (oc && root >= 0 && root < oc->size) {
 		if (oc_eligible(&call, rcount, rtype, &bytes)) {
-			failure = serve_leaf(oc, recv, rcount, rtype, root, bytes);
+			failure = serve_leaf(oc, recv, rcount, rtype, root, bytes, &left);
 			if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
-				err = pmpi()->Scatterv(send, counts, displs, stype, recv, 0, rtype,
-						       root, comm);
+				err = pmpi()->Scatterv(send, counts, displs, stype, recv, left,
+						       rtype, root, comm);
 			err = err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 			return oc_call_end(&call, err);
 		}

@@ -175,10 +175,10 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 	v->type = type;
 	for (int i = 0; i < n; i++)
 		v->rest[i] = i != skip && block_bytes(v, i, size) >= min ? 0 : counts[i];
-	v->len = calloc(2 * (size_t)n, sizeof(*v->len));
-	if (!v->len)
+	v->off = calloc(3 * (size_t)n, sizeof(*v->off));
+	if (!v->off)
 		return MPI_ERR_NO_MEM;
-	v->off = v->len + n;
+	v->len = v->off + n;
 	for (int i = 0; i < n; i++)
 		v->len[i] = oc_vbuffer_serves(v, i) ? block_bytes(v, i, size) : 0;
 	if (!oc_type_contiguous(type))
@@ -187,6 +187,41 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 		return MPI_ERR_TYPE;
 	place_in_user(v, extent);
 	return MPI_SUCCESS;
+}
+
+int oc_pair_rest(enum oc_pair pair, int count, bool sends, int *failure)
+{
+	if (pair == OC_PAIR_TOGETHER)
+		return 0;
+	if ((pair == OC_PAIR_MORE) == sends)
+		return count;
+	if (!*failure)
+		*failure = MPI_ERR_TRUNCATE;
+	return pair == OC_PAIR_ABSENT ? 1 : 0;
+}
+
+void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int *failure)
+{
+	for (int i = 0; i < v->n; i++) {
+		if (pair[i] == OC_PAIR_TOGETHER)
+			continue;
+		v->rest[i] = oc_pair_rest(pair[i], v->counts[i], sends, failure);
+		if (v->len)
+			v->len[i] = 0;
+	}
+}
+
+bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type, bool sends,
+		    uint8_t *pair)
+{
+	if (!oc_vbuffer_serves(v, rank))
+		return false;
+	if (oc_same_bytes(count, type, oc_type_bytes(v->type, (size_t)v->counts[rank])))
+		return true;
+	pair[rank] = sends ? OC_PAIR_LESS : OC_PAIR_MORE;
+	if (v->len)
+		v->len[rank] = 0;
+	return false;
 }
 
 static int convert(struct oc_vbuffer *v, bool pack)
@@ -264,5 +299,5 @@ void oc_vbuffer_close(struct oc_vbuffer *v)
 		oc_heap_free(v->at);
 	else if (v->packed)
 		free(v->at);
-	free(v->len);
+	free(v->off);
 }

@@ -60,6 +60,13 @@ def test_unequal_amounts(runner: Runner, program: MakeProgram, mode: str) -> Non
     assert "died" not in runner.mpirun(4, program("lengths"), env=env).stderr
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_unequal_ends(runner: Runner, program: MakeProgram, mode: str) -> None:
+    """Two ends of a block of a v-collective differ: one may believe that it is served, the other that it is not."""
+    done = runner.mpirun(4, program("apart"), env=MODES[mode])
+    assert "died" not in done.stderr
+
+
 def test_no_memory(runner: Runner, programs: Programs) -> None:
     """A rank without memory for its part of a v-collective still makes the MPI's call, where others wait for it."""
     path = runner.cwd / "stats"

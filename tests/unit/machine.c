@@ -85,6 +85,23 @@ static bool look_up(struct machine *m, uint32_t me, struct oc_ref *ref)
 	return true;
 }
 
+/* Whether the other end of a pair, which is there, has the same length. */
+static enum outcome met(struct machine *m, uint32_t me, const struct oc_step *step)
+{
+	uint64_t len = m->rank[step->peer].plan->shape.bytes;
+
+	if (step->src.slot == OC_SLOT_SCRATCH) {
+		/* Tables outlast their owner's plan. */
+		if (step->src.off + sizeof(len) > m->rank[step->peer].bytes[OC_SLOT_SCRATCH])
+			return fail(m, "rank %u looks behind the table of %u", me, step->peer);
+		memcpy(&len, m->rank[step->peer].slot[OC_SLOT_SCRATCH] + step->src.off,
+		       sizeof(len));
+	}
+	return len == step->len ? DONE
+				: fail(m, "rank %u and %u do not agree on %llu bytes", me,
+				       step->peer, (unsigned long long)step->len);
+}
+
 static uint64_t piece(struct machine *m, uint64_t left, uint64_t granule)
 {
 	uint64_t units = left / granule;
@@ -227,7 +244,9 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 	case OC_STEP_POST:
 		return do_post(m, me, step->stage);
 	case OC_STEP_WAIT:
-		return m->rank[step->peer].stage >= step->stage ? DONE : BLOCKED;
+		if (m->rank[step->peer].stage < step->stage)
+			return BLOCKED;
+		return step->flags & OC_STEP_PAIR ? met(m, me, step) : DONE;
 	case OC_STEP_SEND:
 		if (rank->state[i] != 2) {
 			rank->state[i] = 2;
@@ -282,7 +301,7 @@ static enum outcome leave(struct machine *m, uint32_t me)
 				return fail(m, "rank %u leaves with byte %zu of %zu wrong", me, i,
 					    bytes);
 	/* The caller may do as it likes with its buffers now. */
-	for (int s = 0; s < MACHINE_SLOTS; s++)
+	for (int s = 0; s < OC_SLOT_SCRATCH; s++)
 		if (rank->bytes[s])
 			memset(rank->slot[s], POISON, rank->bytes[s]);
 	rank->ended = true;

@@ -63,9 +63,13 @@ static struct oc_plan *generate(const struct trial *t, uint32_t me)
 	case OC_COLL_BARRIER:
 		return oc_coll_barrier(&shape);
 	case OC_COLL_SCATTERV:
+		if (me != t->root)
+			shape.bytes = out.len[me];
 		return oc_coll_scatterv(&shape, &out);
 	case OC_COLL_GATHERV:
 		into = (struct oc_blocks){t->len[0], t->off_in[0]};
+		if (me != t->root)
+			shape.bytes = into.len[me];
 		return oc_coll_gatherv(&shape, &into);
 	case OC_COLL_ALLGATHERV:
 		into.len = t->len[0];

@@ -242,11 +242,16 @@ static void setup_reduce_scatter(struct trial *t)
 	}
 }
 
-/* The scratch slot of a v-collective's table of offsets. */
-static void table(struct trial *t, uint32_t rank, const uint64_t *off)
+/* The scratch slot of a v-collective: its tables, @in NULL but in alltoallv. */
+static void table(struct trial *t, uint32_t rank, const uint64_t *off, const uint64_t *len,
+		  const uint64_t *in)
 {
-	slot(t, rank, OC_SLOT_SCRATCH, t->size * sizeof(*off));
-	memcpy(t->memory[rank][OC_SLOT_SCRATCH], off, t->size * sizeof(*off));
+	const uint64_t *const tables[] = {off, len, in};
+	size_t bytes = t->size * sizeof(*off), n = in ? 3 : 2;
+
+	slot(t, rank, OC_SLOT_SCRATCH, n * bytes);
+	for (size_t i = 0; i < n; i++)
+		memcpy(t->memory[rank][OC_SLOT_SCRATCH] + i * bytes, tables[i], bytes);
 }
 
 static void setup_allgatherv(struct trial *t)
@@ -274,7 +279,7 @@ static void setup_scatterv(struct trial *t)
 	for (uint32_t r = 0; r < t->size; r++)
 		len[r] = r == t->root && t->in_place[r] ? 0 : block(t);
 	slot(t, t->root, OC_SLOT_SEND, place(t, len, t->off_out[0]));
-	table(t, t->root, t->off_out[0]);
+	table(t, t->root, t->off_out[0], len, NULL);
 	for (uint32_t r = 0; r < t->size; r++) {
 		slot(t, r, OC_SLOT_RECV, len[r]);
 		expect(t, r);
@@ -289,7 +294,7 @@ static void setup_gatherv(struct trial *t)
 	for (uint32_t r = 0; r < t->size; r++)
 		len[r] = r == t->root && t->in_place[r] ? 0 : block(t);
 	slot(t, t->root, OC_SLOT_RECV, place(t, len, t->off_in[0]));
-	table(t, t->root, t->off_in[0]);
+	table(t, t->root, t->off_in[0], len, NULL);
 	expect(t, t->root);
 	for (uint32_t r = 0; r < t->size; r++) {
 		slot(t, r, OC_SLOT_SEND, len[r]);
@@ -312,8 +317,8 @@ static void setup_alltoallv(struct trial *t)
 			t->len[from][to] = block(t);
 	for (uint32_t r = 0; r < t->size; r++) {
 		slot(t, r, OC_SLOT_SEND, place(t, t->len[r], t->off_out[r]));
-		table(t, r, t->off_out[r]);
 		trial_incoming(t, r, in);
+		table(t, r, t->off_out[r], t->len[r], in);
 		slot(t, r, OC_SLOT_RECV, place(t, in, t->off_in[r]));
 		expect(t, r);
 	}
