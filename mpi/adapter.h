@@ -34,7 +34,7 @@
 
 /* What every rank of the node agreed on at MPI_Init. */
 struct oc_agreed {
-	char name[48];		     /* rendezvous */
+	char name[48];		     /* by which they meet where the job has none */
 	uint64_t min[OC_COLL_COUNT]; /* bytes from which a collective is served */
 	uint64_t stream;	     /* bytes from which stores may go past the caches */
 	uint64_t eager;		     /* bytes up to which plans are eager where ranks share CPUs */

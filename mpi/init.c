@@ -30,6 +30,7 @@
 struct oc_adapter oc_adapter;
 
 static const char cannot_tell[] = "the MPI cannot tell this machine's ranks";
+static const char not_found[] = "this machine's ranks did not all find each other";
 
 /* Logical and over the node's ranks. */
 static bool all_agree(MPI_Comm node_comm, bool mine)
@@ -123,6 +124,26 @@ static bool is_agreed(void)
 	       oc_adapter.agreed.profile == oc_env()->profile;
 }
 
+/* Gives each rank a connection that breaks when another one gives up, so that nobody waits
+ * for it in the join. Collective, with one answer. */
+static bool meet(MPI_Comm node_comm, int node_rank, int node_size)
+{
+	int all[OC_MAX_RANKS], found[OC_MAX_RANKS];
+	const int *peer_fds;
+	int fd;
+
+	if (oc_presence_sockets(&fd, &peer_fds))
+		return true;
+	if (!all_agree(node_comm, oc_presence_announce_as(oc_adapter.agreed.name, node_rank)))
+		return false;
+	for (int i = 0; i < node_size; i++)
+		all[i] = i;
+	if (oc_presence_find(node_size, found, OC_MAX_RANKS) == node_size)
+		return oc_presence_agree(all, node_size, true);
+	oc_presence_withdraw();
+	return false;
+}
+
 static int join(int node_rank, int node_size)
 {
 	struct oc_node_attr attr = {
@@ -133,8 +154,7 @@ static int join(int node_rank, int node_size)
 	};
 	int err;
 
-	if (!oc_presence_sockets(&attr.fd, &attr.peer_fds))
-		attr.name = oc_adapter.agreed.name;
+	oc_presence_sockets(&attr.fd, &attr.peer_fds);
 	err = oc_node_join(&attr, &oc_adapter.node);
 	if (!err) {
 		oc_heap_share((unsigned int)node_size);
@@ -207,6 +227,8 @@ static const char *start_node(MPI_Comm node_comm)
 		return why ? why : "another rank of this machine cannot take part";
 	}
 	if (agree(node_comm, rank) || !all_agree(node_comm, is_agreed()))
+	if (!oc_env()->profile && !meet(node_comm, rank, size))
+		return not_found;
 		return "this machine's ranks have different versions of onecopy, or not all "
 		       "ONECOPY=profile";
 	if (!oc_env()->profile && !all_agree(node_comm, join(rank, size) == 0)) {
@@ -243,7 +265,7 @@ static const char *comm_of(const int *present, int count, MPI_Comm *comm)
 	if (!oc_presence_agree(present, count, !err)) {
 		if (!err)
 			pmpi()->Group_free(&group);
-		return "this machine's ranks did not all find each other";
+		return not_found;
 	}
 	err = pmpi()->Comm_create_group(oc_abi.comm_world, group, PRESENCE_TAG, comm);
 	pmpi()->Group_free(&group);

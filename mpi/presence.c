@@ -27,7 +27,7 @@ struct report {
 };
 
 static struct {
-	bool named; /* the job */
+	bool named; /* the job, by its launcher */
 	bool agreed;
 	uint64_t space; /* the name of the job */
 	uint64_t job;	/* and of its server on this node */
@@ -83,12 +83,23 @@ static socklen_t name_of(struct sockaddr_un *addr, long rank)
 	return oc_address_make(addr, name);
 }
 
+static void announce(void)
+{
+	struct sockaddr_un addr;
+	socklen_t len = name_of(&addr, self.rank);
+
+	self.fd = make_socket();
+	if (self.fd < 0 || bind(self.fd, (struct sockaddr *)&addr, len) ||
+	    listen(self.fd, BACKLOG)) {
+		oc_note("this rank cannot announce itself: %s", strerror(errno));
+		oc_presence_withdraw();
+	}
+}
+
 void oc_presence_announce(void)
 {
 	const char *space = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
 	const char *server = getenv("PMIX_SERVER_URI2");
-	struct sockaddr_un addr;
-	socklen_t len;
 
 	if (!space || !rank)
 		return;
@@ -98,13 +109,15 @@ void oc_presence_announce(void)
 	self.space = hash(0xcbf29ce484222325u, space);
 	self.job = hash(self.space, server ? server : "");
 	self.rank = strtol(rank, NULL, 10);
-	len = name_of(&addr, self.rank);
-	self.fd = make_socket();
-	if (self.fd < 0 || bind(self.fd, (struct sockaddr *)&addr, len) ||
-	    listen(self.fd, BACKLOG)) {
-		oc_note("this rank cannot announce itself: %s", strerror(errno));
-		oc_presence_withdraw();
-	}
+	announce();
+}
+
+bool oc_presence_announce_as(const char *name, int rank)
+{
+	self.job = hash(0xcbf29ce484222325u, name);
+	self.rank = rank;
+	announce();
+	return self.fd >= 0;
 }
 
 uint64_t oc_presence_job(void)
@@ -202,7 +215,7 @@ int oc_presence_find(int world_size, int *ranks, int room)
 	bool *taken = calloc((size_t)world_size, sizeof(*taken));
 	int count = -ENOMEM;
 
-	if (!self.named) {
+	if (!self.named && self.fd < 0) {
 		free(taken);
 		return -1;
 	}

@@ -10,7 +10,8 @@
  *
  * Each rank takes a name, of its job and its rank, before it enters the MPI's MPI_Init(),
  * which does not let anybody out before all are in; afterwards every rank finds the
- * same names taken. What the job is called, PMIx's launchers say in the environment.
+ * same names taken. What the job is called, PMIx's launchers say in the environment. Under
+ * others all ranks have to have the library, and meet by a name of their own making.
  *
  * That all have found the same is not taken on trust: an MPI may be told not to wait in
  * MPI_Init() (Open MPI's async_mpi_init), and a rank may run out of descriptors. Each
@@ -31,6 +32,11 @@ uint64_t oc_presence_job(void);
 
 /* Before the MPI's MPI_Init(). */
 void oc_presence_announce(void);
+
+/* Where nobody has named the job, and ranks have agreed on a @name by the MPI: the same for
+ * them, as @rank of theirs. They find each other when all have done so. False if this rank
+ * cannot. */
+bool oc_presence_announce_as(const char *name, int rank);
 
 /* After it: the world ranks that are here and announced themselves, this one among them, in
  * rising order, the first @room of them into @ranks; how many there are. 0 when this rank

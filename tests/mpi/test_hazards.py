@@ -273,19 +273,20 @@ def test_malloc_of_refused_ranks(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(3, "sh", "-c", script, program("places"))
 
 
+@pytest.mark.parametrize("named", [[], ["nameless"]], ids=["named", "nameless"])
 @pytest.mark.parametrize("what", ["announce", "look", "accept", "join"])
 @pytest.mark.parametrize("who", [0, 2])
-def test_one_rank_cannot_meet(runner: Runner, programs: Programs, what: str, who: int) -> None:
+def test_one_rank_cannot_meet(runner: Runner, programs: Programs, named: list[str], what: str, who: int) -> None:
     """Out of descriptors and the like as ranks look for each other: all hear of it at once, and none waits."""
     sockets = programs.build("sockets", ["hazards/sockets.c"], "-rdynamic")
     path = runner.cwd / "stats"
     env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), "ONECOPY_VERBOSE": "1"}
-    done = runner.mpirun(3, sockets, str(who), what, env=env)
+    done = runner.mpirun(3, sockets, str(who), what, *named, env=env)
     assert "timed out" not in done.stderr
     idle = sorted(bool(line["idle"]) for line in stats(path))
     if (what, who) == ("accept", 2):  # only the first accepts anybody
         assert idle == [False] * 3
-    elif what == "join":
+    elif what == "join" or named:
         assert idle == [True] * 3
     else:  # the others found it before it gave up, or they did not
         assert idle in ([False, False, True], [True] * 3)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * sockets RANK WHAT: one rank runs out of descriptors, or the like, as the ranks of the
+ * sockets RANK WHAT [nameless]: one rank runs out of descriptors, or the like, as the ranks of the
  * machine look for each other in MPI_Init. Each hears of it, none waits for it, and what
- * communicators carry afterwards is right.
+ * communicators carry afterwards is right. Nameless: no launcher has told the library what the
+ * job is called.
  *
  * The calls of the library are told from those of the MPI by their arguments.
  */
 #include <errno.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,7 +19,23 @@
 #define OURS (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)
 
 static const char *what = "";
+static bool nameless;
 static int sockets, creds;
+
+/* The library asks first, the MPI later. */
+char *getenv(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (nameless && !strcmp(name, "PMIX_NAMESPACE")) {
+		nameless = false;
+		return NULL;
+	}
+	for (char **at = environ; at && *at; at++)
+		if (!strncmp(*at, name, len) && (*at)[len] == '=')
+			return *at + len + 1;
+	return NULL;
+}
 
 int socket(int domain, int type, int protocol)
 {
@@ -56,7 +74,8 @@ int main(int argc, char **argv)
 {
 	int rank, data[4096];
 
-	if (argc == 3 && !strcmp(argv[1], getenv("OMPI_COMM_WORLD_RANK")))
+	nameless = argc == 4;
+	if (argc > 2 && !strcmp(argv[1], getenv("OMPI_COMM_WORLD_RANK")))
 		what = argv[2];
 	if (!strcmp(what, "late"))
 		sleep(1);
