@@ -2,6 +2,7 @@
 #include "adapter.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,76 @@ static _Thread_local struct {
 	unsigned int freed;
 } last;
 static unsigned int freed;
+
+/*
+ * Every rank has to count a communicator's calls: one that did not would be missing where the
+ * others make its group. So there is a place for what there is no memory for, here or in the MPI,
+ * which may not be able to attach it. That is tried again at each call. A communicator that is
+ * freed before that has worked would be mistaken for another one with the same handle.
+ */
+#define SPARES 16
+static struct spare {
+	struct oc_comm oc;
+	MPI_Comm waits; /* it is to be attached to this one, or NULL */
+	bool taken;
+} spares[SPARES];
+static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int waiting;
+
+static struct spare *spare_of(struct oc_comm *oc)
+{
+	for (int i = 0; i < SPARES; i++)
+		if (oc == &spares[i].oc)
+			return &spares[i];
+	return NULL;
+}
+
+static struct spare *take_spare(void)
+{
+	struct spare *spare = NULL;
+
+	pthread_mutex_lock(&spares_lock);
+	for (int i = 0; i < SPARES && !spare; i++)
+		if (!spares[i].taken)
+			spare = &spares[i];
+	if (spare)
+		*spare = (struct spare){.taken = true};
+	pthread_mutex_unlock(&spares_lock);
+	return spare;
+}
+
+static void set_waits(struct spare *spare, MPI_Comm comm)
+{
+	pthread_mutex_lock(&spares_lock);
+	waiting += (comm != NULL) - (spare->waits != NULL);
+	spare->waits = comm;
+	pthread_mutex_unlock(&spares_lock);
+}
+
+static struct oc_comm *find_waiting(MPI_Comm comm)
+{
+	struct oc_comm *oc = NULL;
+
+	pthread_mutex_lock(&spares_lock);
+	for (int i = 0; i < SPARES && waiting; i++)
+		if (spares[i].taken && spares[i].waits == comm)
+			oc = &spares[i].oc;
+	pthread_mutex_unlock(&spares_lock);
+	return oc;
+}
+
+static void comm_free(struct oc_comm *oc)
+{
+	struct spare *spare = spare_of(oc);
+
+	if (!spare) {
+		free(oc);
+		return;
+	}
+	pthread_mutex_lock(&spares_lock);
+	spare->taken = false;
+	pthread_mutex_unlock(&spares_lock);
+}
 
 static void drive_progress(void)
 {
@@ -40,7 +111,7 @@ static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 	/* A communicator the program never freed may outlive the node. */
 	if (oc->group && oc_adapter.node)
 		oc_group_destroy(oc->group);
-	free(oc);
+	comm_free(oc);
 	return MPI_SUCCESS;
 }
 
@@ -126,11 +197,51 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	oc->outcome = OC_OUTCOME_SERVED;
 }
 
+static struct oc_comm *comm_create(MPI_Comm comm)
+{
+	struct oc_comm *oc = calloc(1, sizeof(*oc));
+	struct spare *spare = oc ? NULL : take_spare();
+
+	if (spare)
+		oc = &spare->oc;
+	if (!oc)
+		return NULL;
+	oc->outcome = OC_OUTCOME_EARLY;
+	if (!pmpi()->Comm_size(comm, &oc->size) && !pmpi()->Comm_rank(comm, &oc->rank))
+		return oc;
+	comm_free(oc);
+	return NULL;
+}
+
+/* @oc, or what takes its place until the MPI has memory to attach it. */
+static struct oc_comm *attach(MPI_Comm comm, struct oc_comm *oc, bool *attached)
+{
+	struct spare *spare = spare_of(oc);
+
+	*attached = !pmpi()->Comm_set_attr(comm, oc_adapter.keyval, oc);
+	if (*attached) {
+		if (spare)
+			set_waits(spare, NULL);
+		return oc;
+	}
+	if (!spare) {
+		spare = take_spare();
+		if (spare)
+			spare->oc = *oc;
+		comm_free(oc);
+	}
+	if (!spare)
+		return NULL;
+	set_waits(spare, comm);
+	return &spare->oc;
+}
+
 static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 {
 	struct oc_comm *oc = NULL;
 	unsigned int now = __atomic_load_n(&freed, __ATOMIC_ACQUIRE);
 	int found = 0, inter = 0;
+	bool attached = true;
 
 	if (last.comm == comm && last.freed == now && last.oc)
 		return last.oc;
@@ -146,20 +257,21 @@ static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 		if (inter)
 			return NULL;
 		call->outcome = OC_OUTCOME_SETUP;
-		oc = calloc(1, sizeof(*oc));
-		if (!oc || pmpi()->Comm_size(comm, &oc->size) ||
-		    pmpi()->Comm_rank(comm, &oc->rank) ||
-		    pmpi()->Comm_set_attr(comm, oc_adapter.keyval, oc)) {
-			free(oc);
-			/* The others will meet in the making of the group, when this
-			 * rank, which does not count, is in another call: they
-			 * would wait for ever, and nobody would know for what. */
+		oc = find_waiting(comm);
+		if (!oc)
+			oc = comm_create(comm);
+		if (oc)
+			oc = attach(comm, oc, &attached);
+		if (!oc) {
+			/* The others will wait for this rank, and nobody would know for
+			 * what. */
 			fprintf(stderr, "onecopy: out of memory for a communicator\n");
 			pmpi()->Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
 			return NULL;
 		}
-		oc->outcome = OC_OUTCOME_EARLY;
 	}
+	if (!attached)
+		return oc;
 	last.comm = comm;
 	last.oc = oc;
 	last.freed = now;
