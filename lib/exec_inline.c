@@ -457,7 +457,7 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 	if (err && offered && !plan->shape.eager)
 		oc_group_quit(group);
 	oc_group_end(group);
-	oc_reach_end(&run, err);
+	oc_reach_end(&run);
 	oc_window_end(&run.window);
 	oc_run_end(&run);
 	return err;

@@ -31,7 +31,6 @@ struct place {
 	uint32_t holds;
 	bool write;
 	bool again;  /* the memory came more than once */
-	bool kept;   /* a failed operation may still use it */
 	bool blamed; /* not to be used again */
 };
 
@@ -104,7 +103,7 @@ void oc_kreg_destroy(struct oc_node *node)
 	if (!kreg)
 		return;
 	for (uint32_t i = 0; oc_node_mine(node) && i < kreg->top; i++)
-		if (kreg->place[i].bytes && !kreg->place[i].kept)
+		if (kreg->place[i].bytes)
 			drop(node, &kreg->place[i]);
 	pthread_mutex_destroy(&kreg->lock);
 	free(kreg);
@@ -147,11 +146,6 @@ static void postpone(struct seen *seen, uint32_t least)
 	seen->refused = least == AFTER_REFUSAL;
 }
 
-static bool is_busy(const struct place *place)
-{
-	return place->holds || place->kept;
-}
-
 static bool covers(uintptr_t base, size_t bytes, const struct want *want)
 {
 	return base <= want->base && want->base + want->bytes <= base + bytes;
@@ -174,7 +168,7 @@ static struct place *find(struct oc_node *node, struct want *want)
 		if (around && fresh && !place->blamed && (place->write || !want->write))
 			return place;
 		want->stale = want->stale || (around && !fresh);
-		if (!fresh && !is_busy(place))
+		if (!fresh && !place->holds)
 			drop(node, place);
 	}
 	return NULL;
@@ -195,7 +189,7 @@ static size_t evict(struct oc_node *node, const struct want *want)
 	for (uint32_t i = 0; i < kreg->top; i++) {
 		struct place *place = &kreg->place[i];
 
-		if (place->bytes && !is_busy(place) &&
+		if (place->bytes && !place->holds &&
 		    (!place->again || kreg->clock - place->used > want->since) &&
 		    (!oldest || place->used < oldest->used))
 			oldest = place;
@@ -258,8 +252,8 @@ static void supersede(struct oc_node *node, const struct place *by)
 		struct place *place = &kreg->place[i];
 		struct want same = {.base = place->base, .bytes = place->bytes};
 
-		if (place != by && place->bytes && !is_busy(place) &&
-		    (by->write || !place->write) && covers(by->base, by->bytes, &same))
+		if (place != by && place->bytes && !place->holds && (by->write || !place->write) &&
+		    covers(by->base, by->bytes, &same))
 			drop(node, place);
 	}
 }
@@ -372,15 +366,14 @@ void oc_kreg_blame(struct oc_node *node, uint32_t index)
 	pthread_mutex_unlock(&kreg->lock);
 }
 
-void oc_kreg_put(struct oc_node *node, uint32_t index, bool failed)
+void oc_kreg_put(struct oc_node *node, uint32_t index)
 {
 	struct oc_kreg *kreg = node->kreg;
 	struct place *place = &kreg->place[index];
 
 	pthread_mutex_lock(&kreg->lock);
 	place->holds--;
-	place->kept = place->kept || failed;
-	if (!is_busy(place) && (place->blamed || !oc_kdev_tracks()))
+	if (!place->holds && (place->blamed || !oc_kdev_tracks()))
 		drop(node, place);
 	pthread_mutex_unlock(&kreg->lock);
 }

@@ -67,8 +67,7 @@ int oc_kreg_get_reused(struct oc_node *node, const void *p, size_t len, bool wri
  * free, nor this memory for a good while. */
 void oc_kreg_blame(struct oc_node *node, uint32_t place);
 
-/* Ends the hold. @failed: a peer may still be at it, so the memory must stay
- * what it is for as long as this process lives. */
-void oc_kreg_put(struct oc_node *node, uint32_t place, bool failed);
+/* Ends the hold: no peer is at it any more, but for one that uses another hold. */
+void oc_kreg_put(struct oc_node *node, uint32_t place);
 
 #endif

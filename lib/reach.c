@@ -147,7 +147,7 @@ void oc_reach_blame(struct oc_run *run, enum oc_slot slot)
 		run->group->cma = false;
 }
 
-void oc_reach_end(struct oc_run *run, bool failed)
+void oc_reach_end(struct oc_run *run)
 {
 	struct oc_group *group = run->group;
 
@@ -161,9 +161,9 @@ void oc_reach_end(struct oc_run *run, bool failed)
 		}
 	}
 	if (run->send_place >= 0)
-		oc_kreg_put(group->node, (uint32_t)run->send_place, failed);
+		oc_kreg_put(group->node, (uint32_t)run->send_place);
 	if (run->recv_place >= 0)
-		oc_kreg_put(group->node, (uint32_t)run->recv_place, failed);
+		oc_kreg_put(group->node, (uint32_t)run->recv_place);
 	run->send_place = run->recv_place = -1;
 }
 

@@ -29,9 +29,9 @@ void oc_reach_offer(struct oc_run *run, uint32_t *flags);
  * offers it another way from the next operation on. */
 void oc_reach_blame(struct oc_run *run, enum oc_slot slot);
 
-/* Ends the holds on one's own memory and on peers'. @failed: peers may still be
- * at this rank's. Does nothing where oc_reach_offer() was not called. */
-void oc_reach_end(struct oc_run *run, bool failed);
+/* Ends the holds on one's own memory, which no peer is at any more, and on peers'. Does
+ * nothing where oc_reach_offer() was not called. */
+void oc_reach_end(struct oc_run *run);
 
 /* The first byte of @peer's slot, mapped until oc_reach_end(). NULL when its
  * owner did not offer that, or it cannot be mapped here. */

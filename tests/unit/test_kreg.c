@@ -109,7 +109,7 @@ static bool use(size_t page, size_t n, bool write)
 
 	if (oc_kreg_get_reused(node, at(page), n * PAGE, write, &place))
 		return false;
-	oc_kreg_put(node, place, false);
+	oc_kreg_put(node, place);
 	return true;
 }
 
@@ -119,7 +119,7 @@ static bool use_once(size_t page, size_t n, bool *again)
 
 	if (oc_kreg_get(node, at(page), n * PAGE, false, &place, again))
 		return false;
-	oc_kreg_put(node, place, false);
+	oc_kreg_put(node, place);
 	return true;
 }
 
@@ -217,7 +217,7 @@ static void test_limit(void)
 	end();
 }
 
-/* Nothing goes while it is held, nor after an operation that failed. */
+/* Nothing goes while it is held. */
 static void test_holds(void)
 {
 	uint32_t place;
@@ -231,18 +231,10 @@ static void test_holds(void)
 	region[1].stale = true;
 	CHECK(!use_once(100, 4, &again));
 	CHECK(pinned == 4 * PAGE);
-	oc_kreg_put(node, place, false);
+	oc_kreg_put(node, place);
 	CHECK(!use(600, 1, false)); /* looks, and finds it stale */
 	CHECK(pinned == 0);
-	CHECK(!oc_kreg_get(node, at(0), 4 * PAGE, true, &place, &again));
-	oc_kreg_put(node, place, true);
-	region[last].stale = true;
-	use(600, 1, false);
-	CHECK(pinned == 4 * PAGE);
-	oc_kreg_destroy(node);
-	CHECK(pinned == 4 * PAGE);
-	pinned = 0;
-	free(node);
+	end();
 }
 
 /* A region that peers cannot use is not offered again soon. */
@@ -255,7 +247,7 @@ static void test_blame(void)
 	CHECK(!oc_kreg_get(node, at(0), 4 * PAGE, false, &place, &again));
 	oc_kreg_blame(node, place);
 	CHECK(pinned == 4 * PAGE);
-	oc_kreg_put(node, place, false);
+	oc_kreg_put(node, place);
 	CHECK(pinned == 0);
 	for (int turn = 0; turn < 20; turn++) {
 		CHECK(!use(0, 4, false));
