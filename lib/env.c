@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "env.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,27 +70,82 @@ void oc_note_rank(int rank)
 	__atomic_store_n(&note_rank, rank, __ATOMIC_RELAXED);
 }
 
+static struct {
+	pthread_mutex_t lock;
+	bool on;
+	size_t used;
+	char text[OC_NOTE_KEPT];
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void oc_note_keep(void)
+{
+	pthread_mutex_lock(&kept.lock);
+	kept.on = true;
+	pthread_mutex_unlock(&kept.lock);
+}
+
+size_t oc_note_kept(char *text)
+{
+	size_t used;
+
+	pthread_mutex_lock(&kept.lock);
+	used = kept.used;
+	memcpy(text, kept.text, used);
+	kept.used = 0;
+	kept.on = false;
+	pthread_mutex_unlock(&kept.lock);
+	return used;
+}
+
+/* @line[@len] with its newline. False if it is to be said now. */
+static bool keep(const char *line, size_t len)
+{
+	bool kept_it;
+
+	/* In a child of fork somebody who is not there may hold it. */
+	if (pthread_mutex_trylock(&kept.lock))
+		return false;
+	kept_it = kept.on && len <= sizeof(kept.text) - kept.used;
+	if (kept_it) {
+		memcpy(kept.text + kept.used, line, len);
+		kept.used += len;
+	}
+	pthread_mutex_unlock(&kept.lock);
+	return kept_it;
+}
+
+void oc_note_for(const char *who, const char *text, size_t len)
+{
+	char line[OC_NOTE_LINE + 160];
+	int used = snprintf(line, sizeof(line), "onecopy: %s%s%.*s\n", who, *who ? ": " : "",
+			    (int)len, text);
+
+	if (used >= (int)sizeof(line))
+		used = (int)sizeof(line) - 1;
+	if (write(STDERR_FILENO, line, (size_t)used) < 0)
+		return; /* nowhere to say it */
+}
+
 void oc_note(const char *fmt, ...)
 {
 	int rank = __atomic_load_n(&note_rank, __ATOMIC_RELAXED);
-	char line[512] = "onecopy: ";
-	size_t used = strlen(line);
+	char line[OC_NOTE_LINE], who[24] = "";
 	va_list args;
 	int len;
 
 	if (!oc_env()->verbose)
 		return;
-	if (rank >= 0)
-		used += (size_t)snprintf(line + used, 24, "rank %d: ", rank);
 	va_start(args, fmt);
-	len = vsnprintf(line + used, sizeof(line) - used - 1, fmt, args);
+	len = vsnprintf(line, sizeof(line) - 1, fmt, args);
 	va_end(args);
 	if (len < 0)
 		return;
-	used += (size_t)len;
-	if (used > sizeof(line) - 2)
-		used = sizeof(line) - 2;
-	line[used++] = '\n';
-	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* nowhere to say it */
+	if (len > (int)sizeof(line) - 2)
+		len = (int)sizeof(line) - 2;
+	line[len] = '\n';
+	if (keep(line, (size_t)len + 1))
+		return;
+	if (rank >= 0)
+		snprintf(who, sizeof(who), "rank %d", rank);
+	oc_note_for(who, line, (size_t)len);
 }

@@ -23,8 +23,20 @@ const struct oc_env *oc_env(void);
 /* Notes from now on begin with the rank, of MPI_COMM_WORLD or the like, that has them. */
 void oc_note_rank(int rank);
 
+#define OC_NOTE_LINE 480
+#define OC_NOTE_KEPT ((size_t)4 << 10)
+
 /* One line on stderr, "onecopy: ...", when ONECOPY_VERBOSE is set. Does not
  * allocate. */
 void oc_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* From now on notes are kept, as far as there is room, to be said for several ranks at once. */
+void oc_note_keep(void);
+
+/* Ends that. What was kept, each with its newline, to @text[OC_NOTE_KEPT]; how many bytes. */
+size_t oc_note_kept(char *text);
+
+/* Says a note of @len bytes now, whatever is set: "onecopy: @who: ...". */
+void oc_note_for(const char *who, const char *text, size_t len);
 
 #endif

@@ -140,12 +140,6 @@ static void probe_cma(struct oc_node *node, uint32_t peer, bool kills)
 		err = probe_write(node, peer);
 	it->cma_write = it->cma_read && !err;
 	it->cma_err = -err;
-	if (err) {
-		char why[120];
-
-		oc_cma_explain(node, peer, why, sizeof(why));
-		oc_note("CMA with rank %u: %s", peer, why);
-	}
 }
 
 /* Reads the token, then writes an echo and reads it back: once by the kernel's
@@ -203,7 +197,6 @@ static void probe_kernel(struct oc_node *node, uint32_t peer)
 {
 	struct oc_node_peer *it = &node->peers[peer];
 	int err = node->ranks[peer].probe_kernel ? probe_kcopy(node, peer) : -ENODEV;
-	char why[120];
 
 	if (!err) {
 		it->kernel |= OC_MECH_KCOPY;
@@ -212,10 +205,6 @@ static void probe_kernel(struct oc_node *node, uint32_t peer)
 	if (!err)
 		it->kernel |= OC_MECH_MAP;
 	it->kernel_err = -err;
-	if (err) {
-		oc_kcopy_probe(node, peer, OC_MECH_MAP, why, sizeof(why));
-		oc_note("kernel module with rank %u: %s", peer, why);
-	}
 }
 
 static bool probe_arena(struct oc_node *node, uint32_t peer)
@@ -237,6 +226,42 @@ static bool probe_arena(struct oc_node *node, uint32_t peer)
 	return good;
 }
 
+static bool refused_cma(struct oc_node *node, uint32_t peer, char *why, size_t len)
+{
+	oc_cma_explain(node, peer, why, len);
+	return node->peers[peer].cma_err;
+}
+
+static bool refused_kernel(struct oc_node *node, uint32_t peer, char *why, size_t len)
+{
+	oc_kcopy_probe(node, peer, OC_MECH_MAP, why, len);
+	return node->peers[peer].kernel_err;
+}
+
+/* One line where it is the same with all the others, which is then the same on all ranks,
+ * perhaps; else one for each. */
+static void tell(struct oc_node *node, const char *what,
+		 bool (*refused)(struct oc_node *, uint32_t, char *, size_t))
+{
+	char first[120] = "", why[120];
+	bool same = true;
+
+	for (uint32_t i = 0; i < node->nranks; i++) {
+		bool is = refused(node, i, why, sizeof(why));
+
+		if (i == node->rank)
+			continue;
+		if (is && !*first)
+			memcpy(first, why, sizeof(first));
+		same = same && is && !strcmp(first, why);
+	}
+	if (same && *first)
+		oc_note("%s: %s", what, first);
+	for (uint32_t i = 0; i < node->nranks && !(same && *first); i++)
+		if (refused(node, i, why, sizeof(why)))
+			oc_note("%s with rank %u: %s", what, i, why);
+}
+
 bool oc_probe_peers(struct oc_node *node)
 {
 	bool kills = cma_kills();
@@ -251,6 +276,9 @@ bool oc_probe_peers(struct oc_node *node)
 			arenas = false;
 		}
 	}
+	tell(node, "CMA", refused_cma);
+	if (node->kdev)
+		tell(node, "kernel module", refused_kernel);
 	/* The blocks are on their way out. */
 	if (node->kdev)
 		oc_kmap_drop();

@@ -222,15 +222,13 @@ static const char *start_node(MPI_Comm node_comm)
 		return "too many ranks on this machine";
 	oc_adapter.first = rank == 0;
 	why = unwilling();
-	if (!all_agree(node_comm, !why)) {
-		oc_tell_unwilling(node_comm, rank, why);
+	if (!all_agree(node_comm, !why))
 		return why ? why : "another rank of this machine cannot take part";
-	}
 	if (agree(node_comm, rank) || !all_agree(node_comm, is_agreed()))
-	if (!oc_env()->profile && !meet(node_comm, rank, size))
-		return not_found;
 		return "this machine's ranks have different versions of onecopy, or not all "
 		       "ONECOPY=profile";
+	if (!oc_env()->profile && !meet(node_comm, rank, size))
+		return not_found;
 	if (!oc_env()->profile && !all_agree(node_comm, join(rank, size) == 0)) {
 		leave();
 		return "this machine's ranks cannot join";
@@ -296,21 +294,31 @@ static const char *find_node(MPI_Comm *node_comm)
 	return comm_of(present, count, node_comm);
 }
 
+static const char *not_used(const char *why)
+{
+	oc_note("not used: %s", why);
+	return why;
+}
+
 static const char *start(void)
 {
 	MPI_Comm node_comm;
-	const char *why = "this MPI library lacks symbols of its ABI";
-	int rank;
+	const char *why;
+	int rank = -1;
 
 	if (oc_abi_init())
-		return why;
+		return not_used("this MPI library lacks symbols of its ABI");
 	oc_adapter.knows_types = true;
 	if (!pmpi()->Comm_rank(oc_abi.comm_world, &rank))
 		oc_note_rank(rank);
 	why = find_node(&node_comm);
 	if (why)
-		return why;
+		return not_used(why);
+	oc_note_keep();
 	why = start_node(node_comm);
+	if (why)
+		not_used(why);
+	oc_tell_notes(node_comm, rank);
 	pmpi()->Comm_free(&node_comm);
 	return why;
 }
@@ -318,12 +326,11 @@ static const char *start(void)
 static void initialised(void)
 {
 	spare_children();
-	oc_adapter.first = true;
 	if (oc_pmpi_is_ours()) {
 		oc_adapter.idle = start();
 	} else {
-		oc_adapter.idle =
-			"the MPI is not the one that onecopy's " OC_ABI_NAME " library is made for";
+		oc_adapter.idle = not_used("the MPI is not the one that onecopy's " OC_ABI_NAME
+					   " library is made for");
 	}
 	oc_adapter.active = !oc_adapter.idle;
 	/* Where nothing is served the heap would be a cost and no more. */
@@ -333,7 +340,7 @@ static void initialised(void)
 		oc_malloc_retire();
 	oc_presence_withdraw();
 	oc_record_start();
-	if (oc_adapter.first)
+	if (oc_adapter.active && oc_adapter.first)
 		oc_tell_start();
 }
 

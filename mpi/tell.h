@@ -2,15 +2,14 @@
 #ifndef OC_MPI_TELL_H
 #define OC_MPI_TELL_H
 
-/* What ONECOPY_VERBOSE says at the start: once for each node, by its first rank. */
+/* What ONECOPY_VERBOSE says at the start: once for each node, naming the ranks. */
 
 #include "adapter.h"
 
-/* Collective over the ranks of a node, not all of which are willing: @why this rank is not, or
- * NULL. Who has the reason that the first rank has leaves it to that one to say. */
-void oc_tell_unwilling(MPI_Comm node_comm, int rank, const char *why);
+/* Collective over the ranks of a node: says the notes that they have kept (oc_note_keep()). */
+void oc_tell_notes(MPI_Comm node_comm, int world_rank);
 
-/* By the first rank of a node, when it is settled: what is used, or why nothing is. */
+/* By the first rank of a node that is served: what is used. */
 void oc_tell_start(void);
 
 #endif

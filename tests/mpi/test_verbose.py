@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def test_the_heap_is_named_where_it_is_used(runner: Runner, counted: Path) -> No
 
 
 def test_reasons_that_ranks_share_are_said_once(runner: Runner, counted: Path) -> None:
-    assert said(runner, counted, 3, {"ONECOPY_MECH": "none"}) == ["rank 0: not used: ONECOPY_MECH names no mechanism"]
+    lines = said(runner, counted, 3, {"ONECOPY_MECH": "none"})
+    assert lines == ["ranks 0-2: not used: ONECOPY_MECH names no mechanism"]
     assert said(runner, counted, 1, {}) == ["rank 0: not used: one rank on this machine"]
 
 
@@ -45,6 +47,17 @@ def test_reasons_of_one_rank_are_its_own(runner: Runner, counted: Path) -> None:
     finished = runner.mpirun(3, "sh", "-c", script, counted, env={"ONECOPY_VERBOSE": "1"})
     lines = sorted(line for line in finished.stderr.splitlines() if line.startswith("onecopy:"))
     assert lines == [
-        "onecopy: rank 0: not used: another rank of this machine cannot take part",
         "onecopy: rank 1: not used: ONECOPY_MECH names no mechanism",
+        "onecopy: ranks 0,2: not used: another rank of this machine cannot take part",
     ]
+
+
+@pytest.mark.skipif(Path("/dev/onecopy").exists(), reason="wants the module not to be there")
+def test_refusals_at_join_are_said_once(runner: Runner, counted: Path) -> None:
+    """What the ranks find as they join comes from all of them at once, or from those whose reason it is."""
+    lines = said(runner, counted, 3, {})
+    assert sum("no map, no kcopy" in line and line.startswith("ranks 0-2: ") for line in lines) == 1, lines
+    assert not any("no map, no kcopy" in line and line.startswith("rank ") for line in lines), lines
+    script = 'case "$OMPI_COMM_WORLD_RANK" in 1) export ONECOPY_MECH=heap,staged ;; esac; exec "$0"'
+    finished = runner.mpirun(4, "sh", "-c", script, counted, env={"ONECOPY_VERBOSE": "1"})
+    assert re.search(r"^onecopy: ranks 0,2-3: no map, no kcopy", finished.stderr, re.M)
