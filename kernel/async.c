@@ -57,6 +57,7 @@ struct ock_job {
 struct ock_async {
 	struct ock_words words;
 	bool completion; /* kind of the words */
+	bool dma;	 /* holds channels */
 	struct ock_events events;
 
 	spinlock_t lock; /* of what follows, and of jobs' flags */
@@ -246,7 +247,7 @@ static int ock_job_create(struct ock_async *async, u32 slot, u32 how, struct ock
 			goto out_free;
 	}
 	if (how & OCK_SUBMIT_DMA) {
-		job->channel = ock_dma_channel();
+		job->channel = ock_dma_channel(&async->dma);
 		if (!job->channel) {
 			err = -ENODEV;
 			goto out_free;
@@ -401,7 +402,7 @@ void ock_async_close(struct ock_async *async)
 	ock_events_deinit(&async->events);
 	ock_words_deinit(&async->words);
 	xa_destroy(&async->pending);
-	ock_dma_unhold();
+	ock_dma_leave(&async->dma);
 	kfree(async);
 }
 
@@ -430,7 +431,6 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	INIT_LIST_HEAD(&async->flying);
 	init_waitqueue_head(&async->room);
 	init_waitqueue_head(&async->idle);
-	ock_dma_hold();
 	async->events.eventfd = config->eventfd;
 	*result = async;
 	return 0;

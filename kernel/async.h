@@ -71,9 +71,8 @@ int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma);
  * STATUS: waits while there are as many copies under way as slots. If no thread is to be had, for
  * the limits of the module or the process, the copy is made before this returns.
  *
- * -ERANGE no such slot, -EBUSY the
- * slot is pending (COMPLETION words only) or no room for another event, -ENODEV, -ENXIO EVENT with
- * no way to wait for one, -EINTR killed, -ENOMEM.
+ * -ERANGE no such slot, -EBUSY the slot is pending (COMPLETION words only) or no room for
+ * another event, -ENODEV, -EINTR killed, -ENOMEM.
  */
 int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u32 how);
 

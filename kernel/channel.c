@@ -156,14 +156,25 @@ static struct ock_channel *ock_channels_choose(unsigned int first)
 	return found;
 }
 
-struct ock_channel *ock_dma_channel(void)
+struct ock_channel *ock_dma_channel(bool *holds)
 {
 	struct ock_channel *channel;
 
 	mutex_lock(&ock_channels_lock);
 	channel = ock_channels_choose(next_channel++);
+	if (channel && !*holds) {
+		nr_holders++;
+		*holds = true;
+	}
 	mutex_unlock(&ock_channels_lock);
 	return channel;
+}
+
+void ock_dma_leave(bool *holds)
+{
+	if (*holds)
+		ock_dma_unhold();
+	*holds = false;
 }
 
 bool ock_dma_available(void)

@@ -30,8 +30,12 @@ void ock_dma_unhold(void);
  */
 bool ock_dma_available(void);
 
-/* A channel near the current CPU, good while the caller holds; NULL: none. May sleep. */
-struct ock_channel *ock_dma_channel(void);
+/*
+ * A channel near the current CPU; NULL: none. Whoever gets one holds until its
+ * ock_dma_leave(), however many it gets. @holds says whether it does: false at first. May sleep.
+ */
+struct ock_channel *ock_dma_channel(bool *holds);
+void ock_dma_leave(bool *holds);
 
 /*
  * Starts to move what *copy says; both ends are regions or pinned. Success takes
@@ -71,9 +75,13 @@ static inline bool ock_dma_available(void)
 	return false;
 }
 
-static inline struct ock_channel *ock_dma_channel(void)
+static inline struct ock_channel *ock_dma_channel(bool *holds)
 {
 	return NULL;
+}
+
+static inline void ock_dma_leave(bool *holds)
+{
 }
 
 static inline int ock_dma_start(struct ock_channel *channel, struct ock_copy *copy,

@@ -43,8 +43,6 @@ int ock_events_promise(struct ock_events *events, u32 slot, struct ock_event **r
 	struct ock_event *event;
 	bool full;
 
-	if (events->counted && !events->eventfd)
-		return -ENXIO;
 	event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
 	if (!event)
 		return -ENOMEM;

@@ -34,7 +34,7 @@ void ock_events_init(struct ock_events *events, wait_queue_head_t *wait, bool co
 /* Gives back the eventfd, too. */
 void ock_events_deinit(struct ock_events *events);
 
-/* -EBUSY no room, -ENXIO counted and no eventfd, -ENOMEM. */
+/* -EBUSY no room, -ENOMEM. */
 int ock_events_promise(struct ock_events *events, u32 slot, struct ock_event **event);
 
 /* Either keeps the promise or breaks it; the event is gone. */

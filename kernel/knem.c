@@ -364,7 +364,6 @@ static int ock_knem_open(struct inode *inode, struct file *file)
 		goto out_cpus;
 	mutex_init(&knem->lock);
 	init_waitqueue_head(&knem->wait);
-	ock_dma_hold();
 	file->private_data = knem;
 	return 0;
 
@@ -385,7 +384,7 @@ static int ock_knem_release(struct inode *inode, struct file *file)
 	ock_ctx_close(knem->ctx);
 	if (knem->async)
 		ock_async_close(knem->async);
-	ock_dma_unhold();
+	ock_dma_leave(&knem->dma);
 	free_cpumask_var(knem->cpus);
 	kfree(knem);
 	return 0;

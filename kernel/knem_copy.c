@@ -118,7 +118,7 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request,
 			return refused;
 	}
 	if (!err && (request->flags & KNEM_FLAG_DMA)) {
-		struct ock_channel *channel = ock_dma_channel();
+		struct ock_channel *channel = ock_dma_channel(&knem->dma);
 
 		/* The last one may have broken down since it was looked for. */
 		err = channel ? ock_dma_run(channel, &request->copy, &copied) : -EIO;

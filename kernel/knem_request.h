@@ -20,6 +20,7 @@ struct ock_knem {
 	struct ock_async *async; /* set once, read without lock */
 	struct mutex lock;	 /* to set it, and of what follows */
 	bool bound;
+	bool dma; /* holds channels; by dma.h alone */
 	cpumask_var_t cpus;
 	wait_queue_head_t wait; /* for events, also before there is @async */
 };

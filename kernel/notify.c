@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -188,11 +189,12 @@ int ock_watch_create(struct ock_region *region, struct ock_generations *generati
 	for (u32 i = 0; i < nr; i++) {
 		if (!vec[i].length)
 			continue;
-		err = ock_watch_span(watch, &vec[i]);
+		err = fatal_signal_pending(current) ? -EINTR : ock_watch_span(watch, &vec[i]);
 		if (err) {
 			ock_watch_destroy(watch);
 			return err;
 		}
+		cond_resched();
 	}
 	*result = watch;
 	return 0;
@@ -204,8 +206,10 @@ void ock_watch_renew(struct ock_watch *watch)
 	 * refusal, or both. */
 	smp_mb();
 	watch->generation = READ_ONCE(*ock_generation(watch->generations, watch->slot));
-	for (u32 i = 0; i < watch->nr; i++)
+	for (u32 i = 0; i < watch->nr; i++) {
 		mmu_interval_read_begin(&watch->spans[i].notifier);
+		cond_resched();
+	}
 }
 
 void ock_watch_word(const struct ock_watch *watch, u32 *slot, u64 *generation)
@@ -221,8 +225,10 @@ void ock_watch_destroy(struct ock_watch *watch)
 	if (!watch)
 		return;
 	generations = watch->generations;
-	for (u32 i = 0; i < watch->nr; i++)
+	for (u32 i = 0; i < watch->nr; i++) {
 		mmu_interval_notifier_remove(&watch->spans[i].notifier);
+		cond_resched();
+	}
 	mutex_lock(&generations->lock);
 	/* The slot's next region must not find the value that was good for this one. */
 	ock_generation_bump(generations, watch->slot);

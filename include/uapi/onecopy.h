@@ -178,7 +178,8 @@ struct onecopy_region_info {
 
 #define ONECOPY_COPY_ASYNC (1U << 0) /* complete later, in word @slot */
 #define ONECOPY_COPY_DMA   (1U << 1) /* by a DMA channel; with ASYNC only */
-#define ONECOPY_COPY_EVENT (1U << 2) /* signal the eventfd when done; with ASYNC only */
+#define ONECOPY_COPY_EVENT                                                                         \
+	(1U << 2) /* count it for poll(), read() and the eventfd, if any; with ASYNC only */
 
 /*
  * Copies from the source to the destination. Each is a region, named by a
@@ -210,7 +211,7 @@ struct onecopy_region_info {
  *                with two cookies; DMA, EVENT or a slot without ASYNC
  *  EFAULT        local memory is not accessible
  *  EOVERFLOW     a local segment wraps around, or they add up beyond 2^63
- *  ENXIO         ASYNC before ONECOPY_IOC_ASYNC_SETUP; EVENT without an eventfd
+ *  ENXIO         ASYNC before ONECOPY_IOC_ASYNC_SETUP
  *  ERANGE        no such slot
  *  EBUSY         the slot's last copy is still pending
  *  ENODEV        DMA: there is no channel
@@ -311,10 +312,10 @@ struct onecopy_completion {
  * mmap() of the words: ENXIO before this; EINVAL beyond them or not MAP_SHARED;
  * of the generation words: EACCES for PROT_WRITE.
  *
- * poll(): EPOLLIN when a copy with EVENT has completed since the last read();
- * EPOLLERR before this request. read() gives a __u64, the number of such copies
- * since the last read(); EAGAIN, or waits, when there are none, until any signal
- * (EINTR); EINVAL for less than 8 bytes; ENXIO before this request.
+ * With or without an eventfd: poll(): EPOLLIN when a copy with EVENT has completed since the last
+ * read(); EPOLLERR before this request. read() gives a __u64, the number of such copies since the
+ * last read(); EAGAIN, or waits, when there are none, until any signal (EINTR); EINVAL for less
+ * than 8 bytes; ENXIO before this request.
  */
 struct onecopy_async_setup {
 	__u32 size;

@@ -98,6 +98,31 @@ static void comes_and_goes(void)
 	}
 }
 
+/* Who only asks keeps no channel from others; who has copied does until it closes. */
+static void asked_for(void)
+{
+	const char *taken = "/sys/module/softdma/refcnt";
+	struct sd_setup s = sd_prepare();
+	struct knem_cmd_info info;
+	int fd = dv_open();
+
+	/* Of other cases' copies. */
+	while (km_read_number(taken) > 0)
+		km_pause();
+	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
+	KM_EQ(info.features, KNEM_FEATURE_DMA);
+	KM_EQ(km_read_number(taken), 0);
+	dv_async(fd, 8, -1);
+	dv_need(fd, ONECOPY_FEATURE_DMA, "DMA");
+	KM_EQ(km_read_number(taken), 0);
+	KM_EQ(outcome(&s, 0, BYTES, false, DMA), KNEM_STATUS_SUCCESS);
+	KM_TRUE(km_read_number(taken) > 0);
+	KM_OK(munmap((void *)s.slot, 4096));
+	KM_OK(close(s.fd));
+	while (km_read_number(taken) > 0)
+		km_pause();
+}
+
 static void no_descriptors(void)
 {
 	struct sd_setup s = sd_prepare();
@@ -307,6 +332,7 @@ static const struct km_case cases[] = {
 	{"right", right},
 	{"short_ones", short_ones},
 	{"comes_and_goes", comes_and_goes},
+	{"asked_for", asked_for},
 	{"no_descriptors", no_descriptors},
 	{"aligned", aligned},
 	{"out_of_order", out_of_order},
