@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "heap_table.h"
 #include "quiet.h"
 
 #define GRANULE	  ((size_t)2 << 20) /* a huge page: what large blocks consist of */
@@ -20,15 +21,12 @@ void oc_heap_dump_create(char *base, size_t size)
 {
 	size_t granules = size / GRANULE;
 	size_t bytes = (granules + WORD_BITS - 1) / WORD_BITS * sizeof(*dump.dumped);
-	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *table = oc_heap_table_map(bytes, false);
 
 	madvise(base, size, MADV_DONTDUMP);
 	dump.dumped = NULL;
-	if (table == MAP_FAILED)
+	if (!table)
 		return;
-	/* A forked child has no use for it: heap_fork.c. */
-	madvise(table, bytes, MADV_DONTFORK);
 	dump.base = base;
 	dump.table_bytes = bytes;
 	dump.dumped = table;

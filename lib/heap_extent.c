@@ -23,6 +23,7 @@
 
 #include "heap_dump.h"
 #include "heap_place.h"
+#include "heap_table.h"
 #include "heap_thp.h"
 #include "hooked.h"
 
@@ -45,14 +46,10 @@ int oc_heap_extent_create(char *base, size_t size, size_t keep)
 {
 	size_t count = size / OC_HEAP_EXTENT;
 	size_t bytes = count * (sizeof(*extent.row) + sizeof(*extent.dirty));
-	char *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *table = oc_heap_table_map(bytes, false);
 
-	if (table == MAP_FAILED)
+	if (!table)
 		return -ENOMEM;
-	/* A forked child has no use for it: heap_fork.c. */
-	madvise(table, bytes, MADV_DONTFORK);
-	madvise(table, bytes, MADV_NOHUGEPAGE);
 	extent.base = base;
 	extent.count = count;
 	extent.keep = keep / OC_HEAP_EXTENT;

@@ -7,6 +7,7 @@
 
 #include "heap_extent.h"
 #include "heap_span.h"
+#include "heap_table.h"
 #include "heap_thp.h"
 #include "hooked.h"
 
@@ -27,13 +28,10 @@ static __thread long untold __attribute__((tls_model("initial-exec")));
 int oc_heap_idle_create(char *base, size_t size, size_t keep)
 {
 	size_t bytes = (size / OC_HEAP_PAGE + BITS - 1) / BITS * sizeof(*idle.pages);
-	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *table = oc_heap_table_map(bytes, false);
 
-	if (table == MAP_FAILED)
+	if (!table)
 		return -ENOMEM;
-	/* A forked child has no use for it: heap_fork.c. */
-	madvise(table, bytes, MADV_DONTFORK);
 	idle.base = base;
 	idle.pages = table;
 	idle.table_bytes = bytes;

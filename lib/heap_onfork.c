@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "heap_span.h"
+#include "heap_table.h"
 #include "quiet.h"
 
 #define BITS ((size_t)64)
@@ -24,10 +25,9 @@ int oc_heap_onfork_create(char *base, size_t size)
 {
 	size_t words = (size / OC_HEAP_PAGE + BITS - 1) / BITS;
 	size_t bytes = KINDS * words * sizeof(uint64_t);
-	uint64_t *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t *table = oc_heap_table_map(bytes, true);
 
-	if (table == MAP_FAILED)
+	if (!table)
 		return -ENOMEM;
 	onfork.base = base;
 	onfork.table_bytes = bytes;

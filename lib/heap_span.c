@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "heap_table.h"
+
 #define CHUNK	    ((size_t)32 << 20)
 #define CHUNK_PAGES (CHUNK / OC_HEAP_PAGE)
 
@@ -24,13 +26,10 @@ int oc_heap_span_create(char *base, size_t size)
 	size_t pages = size / OC_HEAP_PAGE;
 	size_t chunks = (size + CHUNK - 1) / CHUNK;
 	size_t bytes = pages * sizeof(*span.usable) + chunks * sizeof(*span.live);
-	char *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *table = oc_heap_table_map(bytes, true);
 
-	if (table == MAP_FAILED)
+	if (!table)
 		return -ENOMEM;
-	/* Sparse, too, where everything gets huge pages. */
-	madvise(table, bytes, MADV_NOHUGEPAGE);
 	span.base = base;
 	span.pages = pages;
 	span.chunks = chunks;

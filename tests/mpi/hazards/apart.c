@@ -99,14 +99,9 @@ static void try_pair(int which, int from, int to)
 
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size > RANKS)
-		pattern_fail("too many ranks");
+	pattern_start(&argc, &argv, RANKS, &rank, &size);
 	out = pattern_alloc(RANKS * WORDS * 4);
 	in = pattern_alloc(RANKS * WORDS * 4);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	other = WORDS;
 	for (int turn = 0; turn < 6; turn++)
 		try_pair(turn % CALLS, -1, -1);

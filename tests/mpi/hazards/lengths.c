@@ -42,15 +42,10 @@ static int call(int which, int odd)
 
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size > RANKS)
-		pattern_fail("too many ranks");
+	pattern_start(&argc, &argv, RANKS, &rank, &size);
 	send = pattern_alloc(RANKS * WORDS * 4);
 	recv = pattern_alloc(RANKS * WORDS * 4);
 	memset(send, 1, RANKS * WORDS * 4);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	for (int which = 0; which < CALLS; which++) {
 		int rooted = which == BCAST || which == SCATTER || which == GATHER;
 		int err = call(which, rank == 0), class;

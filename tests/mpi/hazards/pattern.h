@@ -29,6 +29,17 @@ static inline void pattern_fail(const char *what)
 	exit(2);
 }
 
+/* For programs that look at the errors of at most @most ranks. */
+static inline void pattern_start(int *argc, char ***argv, int most, int *rank, int *size)
+{
+	MPI_Init(argc, argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, rank);
+	MPI_Comm_size(MPI_COMM_WORLD, size);
+	if (*size > most)
+		pattern_fail("too many ranks");
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
 static inline void pattern_check(const unsigned int *data, size_t n, unsigned int seed,
 				 const char *what)
 {

@@ -82,14 +82,9 @@ static void try(int which, int starved)
 
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size > RANKS)
-		pattern_fail("too many ranks");
+	pattern_start(&argc, &argv, RANKS, &rank, &size);
 	out = pattern_alloc(RANKS * LARGE * 4);
 	in = pattern_alloc(RANKS * LARGE * 4);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	apart = -1;
 	for (int which = 0; which < 2 * CALLS; which++)
 		call(which % CALLS);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap_table.h"
+
+#include <sys/mman.h>
+
+void *oc_heap_table_map(size_t bytes, bool inherited)
+{
+	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (table == MAP_FAILED)
+		return NULL;
+	if (!inherited)
+		madvise(table, bytes, MADV_DONTFORK);
+	madvise(table, bytes, MADV_NOHUGEPAGE);
+	return table;
+}
