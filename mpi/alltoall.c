@@ -61,7 +61,7 @@ static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, c
 	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks outs, ins;
-	uint8_t ends[2 * OC_MAX_RANKS] = {0}, *from = ends, *to = ends + oc->size;
+	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + oc->size;
 	int failure, opened, parted = MPI_SUCCESS, err = MPI_SUCCESS;
 
 	if (!oc_blocks_any(scounts, stype, oc->size, min, -1) &&
@@ -71,6 +71,7 @@ static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, c
 		return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
 					 rtype, comm);
 	}
+	memset(ends, 0, 2 * (size_t)oc->size);
 	/* Both in any case: the MPI is to get what is left of both. */
 	opened = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
 	failure = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "adapter.h"
 
+#include <string.h>
+
 static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
 		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
@@ -66,7 +68,7 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
-	uint8_t pair[OC_MAX_RANKS] = {0};
+	uint8_t pair[OC_MAX_RANKS];
 	int failure, closed, err = MPI_SUCCESS;
 	bool own;
 
@@ -76,6 +78,7 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 		return pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, oc->rank,
 					comm);
 	}
+	memset(pair, 0, (size_t)oc->size);
 	failure = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
 	own = oc_vbuffer_own(&out, oc->rank, rcount, rtype, true, pair);
 	if (!failure)
