@@ -9,6 +9,23 @@
 /* Segments that run over the end of the arena meet nothing but holes. */
 #define BESIDE (64u << 20)
 #define CANARY 0x6b
+#define HUGE   (FUZZ_HUGE / 2)
+
+/* Address space at a place where huge pages fit. */
+static uint8_t *reserve(size_t bytes)
+{
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint8_t *p = mmap(NULL, bytes + HUGE, PROT_NONE, how, -1, 0);
+	size_t before = -(uintptr_t)p & (HUGE - 1);
+
+	KM_TRUE(p != MAP_FAILED);
+	if (before)
+		munmap(p, before);
+	p += before;
+	if (before < HUGE)
+		munmap(p + bytes, HUGE - before);
+	return p;
+}
 
 void fuzz_init(struct fuzz *f, uint64_t seed, struct fuzz_shared *shared)
 {
@@ -25,9 +42,21 @@ void fuzz_init(struct fuzz *f, uint64_t seed, struct fuzz_shared *shared)
 	KM_TRUE(mmap(f->arena + 2 * QUARTER, QUARTER, PROT_READ, MAP_PRIVATE | fixed, -1, 0) !=
 		MAP_FAILED);
 	memset(f->arena - page, CANARY, page);
+	f->huge = reserve(FUZZ_HUGE);
+	KM_OK(mprotect(f->huge, FUZZ_HUGE, KN_RW));
+	if (madvise(f->huge, FUZZ_HUGE, MADV_HUGEPAGE))
+		f->huge = NULL;
 	for (int i = 0; i < FUZZ_FILES; i++) {
 		f->fd[FUZZ_ONECOPY][i] = dv_open_as(O_RDWR | O_NONBLOCK);
 		f->fd[FUZZ_KNEM][i] = kn_open_as(O_RDWR | O_NONBLOCK);
+	}
+}
+
+void fuzz_close(struct fuzz *f)
+{
+	for (int i = 0; i < FUZZ_FILES; i++) {
+		close(f->fd[FUZZ_ONECOPY][i]);
+		close(f->fd[FUZZ_KNEM][i]);
 	}
 }
 
@@ -88,10 +117,19 @@ uint64_t fuzz_offset(struct fuzz *f)
 	case 2:
 		return fuzz_below(f, 64) * 4096;
 	case 3:
-		return fuzz_below(f, 2 * QUARTER);
+		return fuzz_one_in(f, 4) ? HUGE : fuzz_below(f, 2 * QUARTER);
 	default:
 		return fuzz_below(f, 5000);
 	}
+}
+
+/* Huge pages in whole, or some of one. */
+static struct onecopy_segment huge_segment(struct fuzz *f)
+{
+	size_t from = fuzz_one_in(f, 2) ? 0 : fuzz_below(f, HUGE);
+	size_t bytes = fuzz_one_in(f, 2) ? FUZZ_HUGE - from : fuzz_below(f, 20000);
+
+	return dv_seg(f->huge + from, bytes);
 }
 
 static struct onecopy_segment segment(struct fuzz *f)
@@ -100,6 +138,8 @@ static struct onecopy_segment segment(struct fuzz *f)
 	size_t at = fuzz_below(f, fuzz_one_in(f, 20) ? ARENA : 2 * QUARTER - 20000);
 	size_t bytes = fuzz_one_in(f, 3) ? fuzz_below(f, 20000) : fuzz_below(f, 300);
 
+	if (f->huge && fuzz_one_in(f, 30))
+		return huge_segment(f);
 	if (fuzz_one_in(f, 3))
 		at &= ~(size_t)4095;
 	if (fuzz_one_in(f, 4))
@@ -125,6 +165,14 @@ uint64_t fuzz_segments(struct fuzz *f, uint32_t *nr)
 		return (uintptr_t)f->arena + 3 * QUARTER - 16;
 	}
 	return fuzz_one_in(f, 200) ? fuzz_offset(f) % 4096 : (uintptr_t)f->segs;
+}
+
+uint8_t *fuzz_pages(struct fuzz *f, size_t *bytes)
+{
+	*bytes = (1 + fuzz_below(f, 4)) * 4096;
+	if (f->huge && fuzz_one_in(f, 4))
+		return f->huge + fuzz_below(f, FUZZ_HUGE - *bytes) / 4096 * 4096;
+	return f->arena + fuzz_below(f, 120) * 4096;
 }
 
 uint32_t fuzz_flags(struct fuzz *f, uint32_t mask)
@@ -189,14 +237,21 @@ void fuzz_map(struct fuzz *f, int fd, size_t bytes, uint64_t offset)
 	int prot = fuzz_one_in(f, 3) ? PROT_READ : KN_RW;
 	int how = fuzz_one_in(f, 50) ? MAP_PRIVATE : MAP_SHARED;
 	size_t slot = fuzz_below(f, FUZZ_MAPPINGS);
-	void *p;
+	void *p, *at = NULL;
 
 	f->calls++;
 	if (fuzz_one_in(f, 30))
 		bytes += km_page();
-	p = mmap(NULL, bytes, prot, how, fd, offset);
-	if (p == MAP_FAILED)
+	if (bytes >= HUGE && bytes <= 2 * FUZZ_HUGE) {
+		at = reserve(bytes);
+		how |= MAP_FIXED;
+	}
+	p = mmap(at, bytes, prot, how, fd, offset);
+	if (p == MAP_FAILED) {
+		if (at)
+			munmap(at, bytes);
 		return;
+	}
 	f->done++;
 	if (f->mapping[slot].at)
 		munmap(f->mapping[slot].at, f->mapping[slot].bytes);
@@ -230,7 +285,7 @@ void fuzz_reopen(struct fuzz *f, enum fuzz_device device)
 	const char *path = device == FUZZ_KNEM ? KNEM_DEVICE_FILENAME : ONECOPY_DEVICE;
 	int fd = open(path, (fuzz_one_in(f, 50) ? O_RDONLY : O_RDWR) | O_NONBLOCK | O_CLOEXEC);
 
-	/* Another user, who may not. */
+	/* Too many are open. */
 	if (fd < 0)
 		return;
 	close(f->fd[device][i]);

@@ -16,6 +16,7 @@ enum fuzz_device { FUZZ_ONECOPY, FUZZ_KNEM, FUZZ_DEVICES };
 #define FUZZ_COOKIES  256
 #define FUZZ_SEGMENTS 8
 #define FUZZ_MAPPINGS 8
+#define FUZZ_HUGE     (2u << 21)
 
 /* Seen by all workers. */
 struct fuzz_shared {
@@ -28,6 +29,7 @@ struct fuzz {
 	struct fuzz_shared *shared;
 	int fd[FUZZ_DEVICES][FUZZ_FILES];
 	uint8_t *arena;
+	uint8_t *huge; /* FUZZ_HUGE bytes of huge pages; NULL where the kernel has none */
 	struct {
 		uint8_t *at;
 		size_t bytes;
@@ -39,6 +41,8 @@ struct fuzz {
 
 /* Memory the calls are about, none but holes beside it, and files of both devices. */
 void fuzz_init(struct fuzz *f, uint64_t seed, struct fuzz_shared *shared);
+/* The files: regions stay as long as any process has them open. */
+void fuzz_close(struct fuzz *f);
 /* No byte beside the declared memory was touched. */
 void fuzz_check(const struct fuzz *f);
 
@@ -52,6 +56,8 @@ void fuzz_keep(struct fuzz *f, enum fuzz_device device, uint64_t cookie);
 uint64_t fuzz_offset(struct fuzz *f);
 /* The address of f->segs, newly filled; how many in *nr. Rarely neither is true. */
 uint64_t fuzz_segments(struct fuzz *f, uint32_t *nr);
+/* Some pages of the declared memory, now and then of the huge ones. */
+uint8_t *fuzz_pages(struct fuzz *f, size_t *bytes);
 /* Flags of the mask, rarely others. */
 uint32_t fuzz_flags(struct fuzz *f, uint32_t mask);
 /* Now and then breaks a word of the argument. Pointers only become ones that lead nowhere. */

@@ -36,7 +36,7 @@ static void copy(struct fuzz *f)
 		.dst_cookie = fuzz_cookie(f, FUZZ_KNEM),
 		.dst_offset = fuzz_offset(f),
 		.length = fuzz_offset(f),
-		.flags = fuzz_flags(f, KNEM_FLAG_ANY_COPY_MASK & ~KNEM_FLAG_DMA),
+		.flags = fuzz_flags(f, KNEM_FLAG_ANY_COPY_MASK),
 		.async_status_index = fuzz_below(f, 5000),
 	};
 	struct knem_cmd_copy whole = {

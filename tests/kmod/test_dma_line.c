@@ -46,7 +46,8 @@ static void merged(void)
 	knem_cookie_t cookie;
 
 	huge += -(uintptr_t)huge % HUGE;
-	KM_OK(madvise(huge, HUGE, MADV_HUGEPAGE));
+	if (madvise(huge, HUGE, MADV_HUGEPAGE))
+		km_skip("no transparent huge pages here");
 	for (int i = 0; i < SEGMENTS; i++)
 		iov[i] = kn_iov(huge + i * SEGMENT, SEGMENT);
 	km_fill(huge, SEGMENTS * SEGMENT, 1);

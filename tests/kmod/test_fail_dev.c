@@ -2,6 +2,7 @@
 /* /dev/onecopy: each request with each of its allocations failing. */
 #include "dev.h"
 #include "fail.h"
+#include "softdma.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,11 +10,13 @@
 
 #define BYTES	 (48 * 4096)
 #define SEGMENTS 300
+/* So many copies later a region's users are counted by processor (kernel/region.c). */
+#define HOT 64
 
 static struct {
 	int fd, event;
-	bool track;
-	uint64_t cookie;
+	bool track, dma;
+	uint64_t cookie, warm;
 	uint8_t *p, *q;
 	struct onecopy_segment many[SEGMENTS];
 	struct onecopy_map map;
@@ -28,6 +31,10 @@ static void prepare(void)
 	munmap((void *)dv_async(s.fd, 64, -1), 4096);
 	s.cookie = dv_create(s.fd, s.p, BYTES, DV_RW);
 	KM_OK(dv_map_try(s.fd, s.cookie, 0, BYTES, ONECOPY_MAP_READ, &s.map));
+	s.dma = dv_info(s.fd).features & ONECOPY_FEATURE_DMA;
+	s.warm = dv_create(s.fd, s.p, BYTES, DV_RW);
+	for (int i = 0; i < HOT; i++)
+		KM_EQ(dv_read(s.fd, s.warm, 0, s.q, 8), 8);
 }
 
 static void finish(void)
@@ -77,6 +84,14 @@ static int do_copy(void)
 	return dv_read(s.fd, s.cookie, 0, s.q, BYTES) == -1 ? -1 : 0;
 }
 
+/* The one that makes the region hot, and one that finds it so. */
+static int do_copy_warm(void)
+{
+	if (dv_read(s.fd, s.warm, 0, s.q, 8) == -1)
+		return -1;
+	return dv_read(s.fd, s.warm, 0, s.q, 8) == -1 ? -1 : 0;
+}
+
 static int do_copy_between(void)
 {
 	return dv_copy(s.fd, s.cookie, 0, s.cookie, BYTES / 2, BYTES / 2) == -1 ? -1 : 0;
@@ -98,6 +113,13 @@ static int do_copy_many(void)
 static int do_copy_async(void)
 {
 	return dv_read_async(s.fd, s.cookie, 0, s.q, BYTES, 3, 0);
+}
+
+static int do_copy_dma(void)
+{
+	if (!s.dma)
+		return 0;
+	return dv_write_async(s.fd, s.cookie, 0, s.q, BYTES, 4, ONECOPY_COPY_DMA);
 }
 
 static int do_cancel(void)
@@ -174,9 +196,11 @@ static const struct fail_request requests[] = {
 	{"destroy", do_destroy, false},
 	{"region info", do_region_info, false},
 	{"copy", do_copy, false},
+	{"copy, from then on hot", do_copy_warm, false},
 	{"copy between regions", do_copy_between, false},
 	{"copy, many segments", do_copy_many, false},
 	{"copy, asynchronous", do_copy_async, false},
+	{"copy, by an engine", do_copy_dma, false},
 	{"cancel", do_cancel, false},
 	{"asynchronous setup", do_setup, false},
 	{"map", do_map, false},
@@ -204,5 +228,5 @@ int main(int argc, char **argv)
 		{0},
 	};
 
-	return km_main(cases, argc, argv);
+	return sd_main(cases, argc, argv);
 }

@@ -2,6 +2,7 @@
 /* /dev/knem: each command with each of its allocations failing. */
 #include "fail.h"
 #include "knem.h"
+#include "softdma.h"
 
 #include <fcntl.h>
 
@@ -10,6 +11,7 @@
 
 static struct {
 	int fd;
+	bool dma;
 	knem_cookie_t cookie;
 	uint8_t *p, *q;
 	struct knem_cmd_param_iovec many[SEGMENTS];
@@ -18,9 +20,13 @@ static struct {
 /* A fresh file each time: what is made once a file is made again. */
 static void prepare(void)
 {
+	struct knem_cmd_info info;
+
 	s.fd = kn_open();
 	s.cookie = kn_create(s.fd, s.p, BYTES, KN_RW, 0);
 	munmap((void *)kn_array(s.fd, 4096), 4096);
+	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
+	s.dma = info.features & KNEM_FEATURE_DMA;
 }
 
 static void finish(void)
@@ -107,6 +113,18 @@ static int do_thread(void)
 				      KNEM_FLAG_MEMCPYTHREAD | KNEM_FLAG_NOTIFY_FD, 7));
 }
 
+static int do_dma(void)
+{
+	return s.dma ? copied(kn_inline(s.fd, s.cookie, 0, s.q, BYTES, false, KNEM_FLAG_DMA)) : 0;
+}
+
+static int do_dma_async(void)
+{
+	const uint32_t flags = KNEM_FLAG_DMA | KNEM_FLAG_ASYNCDMACOMPLETE;
+
+	return s.dma ? copied(kn_inline_async(s.fd, s.cookie, 0, s.q, BYTES, true, flags, 7)) : 0;
+}
+
 static int do_bind(void)
 {
 	struct knem_cmd_bind_offload bind = {.flags = KNEM_BIND_FLAG_CURRENT};
@@ -125,9 +143,20 @@ static const struct fail_request requests[] = {
 	{"inline copy", do_inline, false},
 	{"inline copy, pinned", do_pinned, false},
 	{"inline copy, thread", do_thread, false},
+	{"inline copy, engine", do_dma, false},
+	{"inline copy, engine, later", do_dma_async, false},
 	{"bind", do_bind, false},
 	{0},
 };
+
+/* For good: a copy that cannot have a channel is told EINVAL, as if there were no engines. */
+static void hold_engine(void)
+{
+	int fd = kn_open();
+	knem_cookie_t cookie = kn_create(fd, s.p, BYTES, KN_RW, 0);
+
+	kn_inline(fd, cookie, 0, s.q, BYTES, false, KNEM_FLAG_DMA);
+}
 
 static void each(void)
 {
@@ -137,6 +166,7 @@ static void each(void)
 	memset(s.q, 1, BYTES);
 	for (int i = 0; i < SEGMENTS; i++)
 		s.many[i] = kn_iov(s.p + i * 600, 500);
+	hold_engine();
 	fail_each(requests, prepare, finish);
 }
 
@@ -147,5 +177,5 @@ int main(int argc, char **argv)
 		{0},
 	};
 
-	return km_main(cases, argc, argv);
+	return sd_main(cases, argc, argv);
 }

@@ -6,10 +6,12 @@
  * request, and no byte outside declared memory may change.
  */
 #include "fuzz.h"
+#include "softdma.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define WORKERS 4
@@ -77,8 +79,14 @@ static void map(struct fuzz *f)
 				.cookie = fuzz_cookie(f, FUZZ_ONECOPY),
 				.offset = fuzz_one_in(f, 2) ? 0 : fuzz_offset(f),
 				.length = fuzz_one_in(f, 2) ? 4096 : fuzz_offset(f)};
+	struct onecopy_region_info r = {.size = sizeof(r), .cookie = m.cookie};
 	int fd = fuzz_fd(f, FUZZ_ONECOPY);
 
+	/* All there is: of huge pages only so. */
+	if (fuzz_one_in(f, 4) && !ioctl(fd, ONECOPY_IOC_REGION_INFO, &r)) {
+		m.offset = 0;
+		m.length = r.length;
+	}
 	fuzz_mutate(f, &m, sizeof(m));
 	if (!fuzz_call(f, fd, ONECOPY_IOC_MAP, &m, errnos) && !fuzz_one_in(f, 10))
 		fuzz_map(f, fd, m.map_length, m.map_offset);
@@ -138,11 +146,11 @@ static void ask(struct fuzz *f)
 /* Memory below regions and copies changes. */
 static void change_memory(struct fuzz *f)
 {
-	uint8_t *p = f->arena + fuzz_below(f, 120) * 4096;
-	const size_t bytes = (1 + fuzz_below(f, 4)) * 4096;
 	const int how = fuzz_one_in(f, 2) ? MAP_PRIVATE : MAP_SHARED;
+	size_t bytes;
+	uint8_t *p = fuzz_pages(f, &bytes);
 
-	switch (fuzz_below(f, 4)) {
+	switch (fuzz_below(f, 5)) {
 	case 0:
 		madvise(p, bytes, MADV_DONTNEED);
 		break;
@@ -151,6 +159,14 @@ static void change_memory(struct fuzz *f)
 		break;
 	case 2:
 		KM_TRUE(mmap(p, bytes, KN_RW, how | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+		break;
+	case 3:
+		/* Huge pages again, all of them. */
+		if (!f->huge)
+			break;
+		KM_TRUE(mmap(f->huge, FUZZ_HUGE, KN_RW, how | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+			f->huge);
+		madvise(f->huge, FUZZ_HUGE, MADV_HUGEPAGE);
 		break;
 	default:
 		km_touch(p, true);
@@ -202,6 +218,26 @@ static void work(struct fuzz *f, unsigned long calls)
 	__atomic_add_fetch(&f->shared->done, f->done, __ATOMIC_RELAXED);
 }
 
+/* An engine that fails, is full and comes out of order, now and then. */
+static void disturb_dma(void)
+{
+	if (access("/sys/module/softdma", F_OK)) {
+		km_note("without DMA: no softdma.ko for this kernel");
+		return;
+	}
+	sd_set("reorder", "1");
+	sd_set("fail_every", "50");
+	sd_set("full_every", "7");
+}
+
+/* The other user opens them, too: files that nobody can close would keep regions, until the
+ * limits leave nothing to do. */
+static void let_all_open(bool all)
+{
+	chmod(ONECOPY_DEVICE, all ? 0666 : 0660);
+	chmod(KNEM_DEVICE_FILENAME, all ? 0666 : 0660);
+}
+
 static void fuzz(void)
 {
 	unsigned long calls = km_uml() ? km_share(CALLS) : km_scaled(CALLS);
@@ -211,6 +247,8 @@ static void fuzz(void)
 	pid_t pid[WORKERS];
 
 	KM_TRUE(shared != MAP_FAILED);
+	disturb_dma();
+	let_all_open(true);
 	fuzz_init(&f, 0, shared);
 	for (int i = 0; i < WORKERS; i++) {
 		pid[i] = km_fork();
@@ -222,8 +260,10 @@ static void fuzz(void)
 		work(&f, calls / WORKERS + 1);
 		_exit(0);
 	}
+	fuzz_close(&f);
 	for (int i = 0; i < WORKERS; i++)
 		km_join(pid[i]);
+	let_all_open(false);
 	km_note("%lu calls, %lu of them successful", shared->calls, shared->done);
 	KM_TRUE(shared->calls >= calls && shared->done > shared->calls / 10);
 }
@@ -235,5 +275,5 @@ int main(int argc, char **argv)
 		{0},
 	};
 
-	return km_main(cases, argc, argv);
+	return sd_main(cases, argc, argv);
 }

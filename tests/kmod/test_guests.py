@@ -107,6 +107,16 @@ def test_storms(kernel: str, build: Path) -> None:
     assert re.search(r"^# 2 passed, 0 skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+@pytest.mark.long(9)
+@pytest.mark.timeout(3600)
+def test_fuzz(kernel: str, build: Path) -> None:
+    """A million calls, of which the rest of the tests make a fiftieth there."""
+    env = {"KMOD_SCALE": "1000"}
+    out = run(kernel, ROOT / "tests/kmod/run", build, "fuzz", env=env, options=["--timeout", "1200"])
+    assert re.search(r"^# 10\d{5} calls", out, re.MULTILINE), out[-2000:]
+
+
 @pytest.mark.long(10)
 @pytest.mark.timeout(3600)
 def test_page_table_check(build: Path) -> None:
