@@ -16,9 +16,11 @@
  * They are LEAST_BYTES at least: where ranks share a core, the scheduler lets
  * them leave a barrier some milliseconds apart, and a loop over the slots must
  * be long beside that.
+ * Before a collective is timed it is run on the largest of them, SETTLE times on each, for
+ * what is made once a buffer (registrations, mappings, huge pages) is no part of using
+ * it again: `onecopy bench --what first-use` measures that.
  * --slots=N makes them fewer, as in programs that use a few buffers over and over;
- * each is used SETTLE times before anything is timed, for what is made once a
- * buffer (registrations, mappings) is no part of using it again.
+ * that is done for each size then.
  * Warm, the slots of all ranks fit into WARM_BYTES and stay in the caches.
  *
  * The time of a call is that of the loop, divided, and the largest over the
@@ -254,11 +256,13 @@ static double copy_speed(const struct options *opt)
 	return opt->warm ? 0 : copyspeed_measure();
 }
 
-static void settle(const struct cell *cell)
+static void settle(const struct options *opt, const struct cell *cell)
 {
-	for (int i = 0; i < SETTLE; i++) {
+	double spent = 0;
+
+	for (int i = 0; i < SETTLE && spent < SETTLE * opt->seconds; i++) {
 		prepare(cell, 0);
-		time_loop(cell, cell->slots);
+		spent += slowest(time_loop(cell, cell->slots));
 	}
 }
 
@@ -319,7 +323,7 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 	double start, before;
 
 	if (opt->most_slots)
-		settle(cell);
+		settle(opt, cell);
 	calls = choose_calls(opt, cell);
 	start = MPI_Wtime();
 	run_pass(opt, cell, calls, pass++, true, sums);
@@ -350,6 +354,27 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 	return errors;
 }
 
+static struct cell cell_of(const struct options *opt, const struct collective *op, size_t bytes,
+			   struct blocks *blocks, struct arena *send, struct arena *recv)
+{
+	struct cell cell;
+
+	plan_cell(opt, op, op->origin == FROM_NOBODY ? 0 : bytes, blocks, &cell);
+	cell.call.send = send->words;
+	cell.call.recv = recv->words;
+	return cell;
+}
+
+static size_t largest_size(const struct options *opt)
+{
+	size_t largest = 0;
+
+	for (size_t i = 0; i < opt->nsizes; i++)
+		if (opt->sizes[i] > largest)
+			largest = opt->sizes[i];
+	return largest;
+}
+
 static size_t run_cells(const struct options *opt, struct blocks *blocks, struct arena *send,
 			struct arena *recv)
 {
@@ -367,10 +392,11 @@ static size_t run_cells(const struct options *opt, struct blocks *blocks, struct
 			continue;
 		if (op->origin == FROM_NOBODY && i % opt->nsizes)
 			continue; /* no bytes: once is enough */
-		plan_cell(opt, op, op->origin == FROM_NOBODY ? 0 : opt->sizes[i % opt->nsizes],
-			  blocks, &cell);
-		cell.call.send = send->words;
-		cell.call.recv = recv->words;
+		if (i % opt->nsizes == 0 && !opt->warm && !opt->most_slots) {
+			cell = cell_of(opt, op, largest_size(opt), blocks, send, recv);
+			settle(opt, &cell);
+		}
+		cell = cell_of(opt, op, opt->sizes[i % opt->nsizes], blocks, send, recv);
 		errors += run_cell(opt, &cell);
 	}
 	if (!opt->warm)
