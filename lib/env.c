@@ -18,6 +18,14 @@ static bool is_off(const char *value)
 	return value && (!strcmp(value, "off") || !strcmp(value, "0") || !strcmp(value, "no"));
 }
 
+static enum oc_env_thp parse_thp(const char *value)
+{
+	if (value && !strcmp(value, "always"))
+		return OC_ENV_THP_ALWAYS;
+	return (value && !strcmp(value, "never")) || is_off(value) ? OC_ENV_THP_NEVER
+								   : OC_ENV_THP_AUTO;
+}
+
 static uint32_t parse_mech(const char *list)
 {
 	static const struct {
@@ -52,6 +60,7 @@ const struct oc_env *oc_env(void)
 	env.profile = value && !strcmp(value, "profile");
 	env.off = env.profile || is_off(value);
 	env.heap_off = (env.off && !env.profile) || is_off(getenv("ONECOPY_HEAP"));
+	env.thp = parse_thp(getenv("ONECOPY_THP"));
 	value = getenv("ONECOPY_VERBOSE");
 	env.verbose = value && *value && !is_off(value);
 	value = getenv("ONECOPY_MECH");

@@ -6,12 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Huge pages that the heap asks for itself. */
+enum oc_env_thp {
+	OC_ENV_THP_AUTO,   /* where they cost no more than small ones */
+	OC_ENV_THP_ALWAYS, /* whatever they cost */
+	OC_ENV_THP_NEVER,
+};
+
 /* The ONECOPY_* variables, read once. docs/design.md has the table. */
 struct oc_env {
 	bool off;
 	bool profile; /* and off: what would be served is to be measured */
 	bool heap_off;
 	bool verbose;
+	enum oc_env_thp thp;
 	uint32_t mech;	   /* OC_MECH_* allowed */
 	size_t min;	   /* 0: per-collective defaults */
 	const char *stats; /* path or NULL; points into the environment */

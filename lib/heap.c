@@ -25,6 +25,7 @@
 #include "heap_mimalloc.h"
 #include "heap_move.h"
 #include "heap_onfork.h"
+#include "heap_hot.h"
 #include "heap_place.h"
 #include "heap_span.h"
 #include "heap_thp.h"
@@ -89,6 +90,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 		goto destroy_idle;
 	oc_heap_dump_create(arena->base, arena->size);
 	oc_heap_thp_create(arena->base, arena->size);
+	oc_heap_hot_create(arena->base, arena->size);
 	oc_heap_place_create(arena->base, arena->size);
 	oc_heap_view_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";
@@ -105,6 +107,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 
 destroy_extent:
 	oc_heap_place_destroy();
+	oc_heap_hot_destroy();
 	oc_heap_thp_destroy();
 	oc_heap_dump_destroy();
 	oc_heap_extent_destroy();

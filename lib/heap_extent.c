@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 
 #include "heap_dump.h"
+#include "heap_hot.h"
 #include "heap_place.h"
 #include "heap_table.h"
 #include "heap_thp.h"
@@ -204,6 +205,7 @@ static bool empty(size_t i, size_t length)
 	memset(extent.dirty + i, !done, length);
 	if (done) {
 		oc_heap_thp_forget(at, bytes);
+		oc_heap_hot_forget(at, bytes);
 		oc_heap_place_forget(at, bytes);
 		oc_heap_dump_drop(at, bytes);
 	}

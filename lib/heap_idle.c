@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "heap_extent.h"
+#include "heap_hot.h"
 #include "heap_span.h"
 #include "heap_table.h"
 #include "heap_thp.h"
@@ -106,8 +107,10 @@ static bool give_back(char *at, size_t bytes)
 
 	if (!oc_hooked_remove(at, bytes))
 		return false;
-	if (from < to)
+	if (from < to) {
 		oc_heap_thp_forget((char *)from, to - from);
+		oc_heap_hot_forget((char *)from, to - from);
+	}
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "heap_span.h"
+#include "heap_table.h"
 #include "heap_thp.h"
 #include "quiet.h"
 
@@ -46,11 +47,9 @@ void oc_heap_place_create(char *base, size_t size)
 
 	if (!has_nodes() && !oc_heap_thp_asks())
 		return;
-	table = mmap(NULL, words * sizeof(*place.placed), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (table == MAP_FAILED)
+	table = oc_heap_table_map(words * sizeof(*place.placed), true);
+	if (!table)
 		return;
-	madvise(table, words * sizeof(*place.placed), MADV_NOHUGEPAGE);
 	place.base = base;
 	place.words = words;
 	place.placed = table;

@@ -30,6 +30,14 @@
  * measure: about what that block's own page faults take; and, for programs that do not
  * allocate again, one in a collective, ever more seldom (lib/run.c).
  *
+ * Huge pages can be dear: where free memory is fragmented, and in virtual machines
+ * that report free blocks to their host (page_reporting), which has to back 512 pages
+ * anew while small ones come from what was kept. Then first touch costs four times what
+ * small pages do. Where that is known, or two huge pages that are had for a moment before
+ * the first stripe is advised take long, or a collapse later on does, blocks have small pages
+ * (ONECOPY_THP=auto), and what collectives use again and again is collapsed at its price,
+ * which a few hundred copies repay: heap_hot.c.
+ *
  * Where no user namespace can be had (containers, as a rule) and shmem_enabled is
  * "never", collapsing is all there is. With "always" a range that was touched at all
  * is collapsed, since private memory would have been huge at that touch.
@@ -45,10 +53,15 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "env.h"
+#include "heap_table.h"
 #include "quiet.h"
 #include "thp.h"
 #include "tmpfs.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -61,8 +74,9 @@
 #define LONG_STRIPE ((size_t)64)       /* once as many are proven */
 #define WATCHES	    64
 #define BORDERS	    4096
-#define SLOW_NS	    10000000 /* 512 faults, where a hypervisor has to find each page too */
-#define STRIKES	    4
+#define TRIAL	    ((size_t)2) /* ranges */
+#define SLOW_NS	    1000000 /* a range; 512 small pages take about as long, a huge one a fifth */
+#define CHEAP_AGAIN 8	    /* collapses in turn */
 
 /* States of a range. */
 #define SEEN	1u
@@ -85,7 +99,9 @@ static struct {
 	size_t open;   /* ranges advised and not proven */
 	size_t proven; /* ranges */
 	size_t borders;
-	unsigned int strikes;
+	bool dear;	    /* as far as is known */
+	bool tried;	    /* it is known */
+	unsigned int cheap; /* collapses in turn while they were dear */
 	unsigned int count; /* of watches */
 	struct watch watches[WATCHES];
 	bool on;       /* there is something to do */
@@ -101,7 +117,8 @@ int oc_heap_thp_file(const char *name, uint64_t bytes)
 	int fd;
 
 	thp.own_file = false;
-	if (private == OC_THP_NEVER || shared == OC_THP_SHARED_DENIED ||
+	if (oc_env()->thp == OC_ENV_THP_NEVER || private == OC_THP_NEVER ||
+	    shared == OC_THP_SHARED_DENIED ||
 	    (private == OC_THP_ALWAYS && shared == OC_THP_SHARED_ALWAYS) ||
 	    (private == OC_THP_ADVISE && shared == OC_THP_SHARED_ADVISE))
 		return -EOPNOTSUPP;
@@ -120,6 +137,10 @@ static bool choose_way(char *base, size_t size)
 	thp.any = private == OC_THP_ALWAYS;
 	if (shared == OC_THP_SHARED_DENIED)
 		return false;
+	if (oc_env()->thp == OC_ENV_THP_NEVER) {
+		oc_quiet_madvise(base, size, MADV_NOHUGEPAGE);
+		return false;
+	}
 	if (thp.own_file)
 		return thp.advises;
 	/* What the C library's blocks would not have, unless asked for. */
@@ -141,19 +162,17 @@ void oc_heap_thp_create(char *base, size_t size)
 	thp.on = false;
 	if (!choose_way(base, size))
 		return;
-	table = mmap(NULL, ranges, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (table == MAP_FAILED)
+	table = oc_heap_table_map(ranges, false);
+	if (!table)
 		return;
-	/* A forked child has no use for it: heap_fork.c. */
-	madvise(table, ranges, MADV_DONTFORK);
-	madvise(table, ranges, MADV_NOHUGEPAGE);
 	thp.base = base;
 	thp.ranges = ranges;
 	thp.state = table;
 	thp.allow = FIRST_ALLOW / HUGE;
 	thp.open = thp.proven = thp.borders = 0;
-	thp.strikes = thp.count = 0;
+	thp.count = thp.cheap = 0;
+	thp.dear = oc_env()->thp == OC_ENV_THP_AUTO && oc_thp_reports_free_pages();
+	thp.tried = thp.dear || oc_env()->thp == OC_ENV_THP_ALWAYS;
 	thp.on = true;
 }
 
@@ -235,16 +254,55 @@ static size_t count_resident(size_t i)
 	return n;
 }
 
-static void collapse(size_t i)
+/* What is advised stays so. */
+static void become_dear(void)
 {
-	uint64_t start = oc_clock_ns();
+	__atomic_store_n(&thp.dear, true, __ATOMIC_RELAXED);
+	thp.cheap = 0;
+	for (unsigned int w = 0; w < thp.count;) {
+		if (thp.watches[w].advised)
+			w++;
+		else
+			thp.watches[w] = thp.watches[--thp.count];
+	}
+}
 
-	if (thp.strikes >= STRIKES || (!oc_quiet_madvise(range_at(i), HUGE, MADV_COLLAPSE) &&
-				       oc_clock_ns() - start < SLOW_NS))
-		return;
-	/* Refused, or long searched for: memory is short of huge pages. */
-	if (++thp.strikes == STRIKES && !thp.advises)
-		__atomic_store_n(&thp.on, false, __ATOMIC_RELAXED);
+static bool was_slow(uint64_t since, size_t ranges)
+{
+	return oc_env()->thp != OC_ENV_THP_ALWAYS &&
+	       oc_clock_thread_ns() - since > ranges * SLOW_NS;
+}
+
+/* False if huge pages proved dear. Other refusals, as of a page that is in use now, and
+ * by kernels that cannot collapse at all, say nothing of that. */
+static bool collapse(size_t i)
+{
+	uint64_t start = oc_clock_thread_ns();
+
+	if (oc_quiet_madvise(range_at(i), HUGE, MADV_COLLAPSE))
+		return errno != ENOMEM || oc_env()->thp == OC_ENV_THP_ALWAYS;
+	/* The copy takes as long as a huge page. */
+	return !was_slow(start, 2);
+}
+
+/* Whether huge pages are cheap: has those of some ranges that nobody uses, for a moment. */
+static bool try_huge(size_t first)
+{
+	unsigned char pages[TRIAL * HUGE_PAGES];
+	uint64_t start;
+	bool cheap;
+
+	/* It is to be given back as it was. */
+	if (mincore(range_at(first), TRIAL * HUGE, pages) || memchr(pages, 1, sizeof(pages)) ||
+	    !advise(first, first + TRIAL, true))
+		return true;
+	start = oc_clock_thread_ns();
+	cheap = (oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_POPULATE_WRITE) &&
+		 errno == EINVAL) ||
+		!was_slow(start, TRIAL);
+	oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_REMOVE);
+	advise(first, first + TRIAL, false);
+	return cheap;
 }
 
 static void prove(struct watch *watch)
@@ -275,7 +333,7 @@ static void try_advise(struct watch *watch)
 	thp.open += rest;
 }
 
-/* True when there is nothing more to wait for. Takes from @work what it collapses. */
+/* Takes from @work what it collapses. False if a collapse went badly. */
 static bool look_at(struct watch *watch, size_t *work)
 {
 	for (size_t k = 0; k < watch->count && *work; k++) {
@@ -288,22 +346,28 @@ static bool look_at(struct watch *watch, size_t *work)
 			continue;
 		if (k == 0)
 			prove(watch);
-		collapse(watch->first + k);
 		watch->todo &= ~((uint64_t)1 << k);
 		--*work;
+		if (!collapse(watch->first + k))
+			return false;
 	}
-	return !watch->todo;
+	return true;
 }
 
 static void settle(size_t work)
 {
-	for (unsigned int w = 0; w < thp.count && work;) {
-		if (look_at(&thp.watches[w], &work))
+	bool failed = false;
+
+	for (unsigned int w = 0; w < thp.count && work && !failed;) {
+		failed = !look_at(&thp.watches[w], &work);
+		if (!thp.watches[w].todo)
 			thp.watches[w] = thp.watches[--thp.count];
 		else
 			w++;
 	}
-	for (unsigned int w = 0; w < thp.count; w++)
+	if (failed)
+		become_dear();
+	for (unsigned int w = 0; w < thp.count && !thp.dear; w++)
 		try_advise(&thp.watches[w]);
 }
 
@@ -316,15 +380,43 @@ void oc_heap_thp_settle(void)
 	pthread_mutex_unlock(&thp.lock);
 }
 
+bool oc_heap_thp_is_dear(void)
+{
+	return is_on() && __atomic_load_n(&thp.dear, __ATOMIC_RELAXED);
+}
+
+bool oc_heap_thp_collapse(const char *p)
+{
+	size_t i = (size_t)(p - thp.base) / HUGE;
+	bool dense;
+
+	pthread_mutex_lock(&thp.lock);
+	dense = count_resident(i) >= DENSE;
+	if (dense)
+		thp.cheap = collapse(i) ? thp.cheap + 1 : 0;
+	if (thp.cheap >= CHEAP_AGAIN)
+		__atomic_store_n(&thp.dear, false, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&thp.lock);
+	return dense;
+}
+
 /* Ranges [i, end) nobody had before, in stripes. */
 static void open_stripes(size_t i, size_t end)
 {
 	size_t most = thp.proven < LONG_STRIPE ? STRIPE : LONG_STRIPE;
 
 	for (size_t count; i < end && thp.count < WATCHES; i += count) {
-		struct watch *watch = &thp.watches[thp.count];
+		struct watch *watch;
 
 		count = end - i < most ? end - i : most;
+		if (!thp.tried && thp.advises && count > TRIAL) {
+			thp.tried = true;
+			if (!try_huge(i + 1))
+				become_dear();
+		}
+		if (thp.dear)
+			return;
+		watch = &thp.watches[thp.count];
 		*watch = (struct watch){.first = (uint32_t)i,
 					.count = (uint32_t)count,
 					.todo = ~(uint64_t)0 >> (64 - count)};

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "heap.h"
+#include "heap_hot.h"
 #include "heap_place.h"
 #include "heap_thp.h"
 #include "parcel.h"
@@ -126,12 +127,14 @@ static int stage_eager(struct oc_run *run)
 	return 0;
 }
 
-/* Programs that allocate everything first fill it later, and may never allocate again. */
+/* Programs that allocate everything first fill it later, and may never allocate again.
+ * Threads may count one operation for two: nothing depends on it. */
 static void look_at_heap(void)
 {
 	static uint64_t operations;
-	uint64_t n = __atomic_add_fetch(&operations, 1, __ATOMIC_RELAXED);
+	uint64_t n = __atomic_load_n(&operations, __ATOMIC_RELAXED) + 1;
 
+	__atomic_store_n(&operations, n, __ATOMIC_RELAXED);
 	if (!(n & (n - 1)))
 		oc_heap_thp_settle();
 }
@@ -159,6 +162,7 @@ int oc_run_offer(struct oc_run *run)
 	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
 		flags |= OC_EP_SEND_HEAP;
 		line->send = arena_offset(bind->send);
+		oc_heap_hot_use(bind->send, bind->send_bytes);
 	}
 	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
 		flags |= OC_EP_RECV_HEAP;
@@ -166,6 +170,7 @@ int oc_run_offer(struct oc_run *run)
 		/* Peers may be about to write it. */
 		if (bind->recv_whole)
 			oc_heap_place(bind->recv, bind->recv_bytes);
+		oc_heap_hot_use(bind->recv, bind->recv_bytes);
 	}
 	if (!run->plan->shape.eager)
 		oc_reach_offer(run, &flags);

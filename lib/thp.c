@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SETTINGS "/sys/kernel/mm/transparent_hugepage/"
-#define OF_2_MIB SETTINGS "hugepages-2048kB/" /* Linux 6.8 */
+#define SETTINGS  "/sys/kernel/mm/transparent_hugepage/"
+#define MAX_ORDER 10 /* of the kernel's free blocks, unless it was built otherwise */
+#define OF_2_MIB  SETTINGS "hugepages-2048kB/" /* Linux 6.8 */
 
 /* The word in brackets, as in "always [madvise] never", "" without one. */
 static const char *read_setting(const char *path, char *text, size_t size)
@@ -66,4 +68,22 @@ enum oc_thp_shared oc_thp_shared(void)
 	if (is(word, "always") || is(word, "within_size") || is(word, "force"))
 		return OC_THP_SHARED_ALWAYS;
 	return OC_THP_SHARED_NEVER;
+}
+
+bool oc_thp_reports_free_pages(void)
+{
+	char text[32] = "";
+	int fd = open("/sys/module/page_reporting/parameters/page_reporting_order",
+		      O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	char *end;
+	unsigned long order;
+
+	if (fd >= 0)
+		close(fd);
+	if (len <= 0)
+		return false;
+	/* Until something reports it is the order of no block. */
+	order = strtoul(text, &end, 10);
+	return end != text && text[0] != '-' && order <= MAX_ORDER;
 }

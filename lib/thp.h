@@ -7,6 +7,8 @@
  * (/sys/kernel/mm/transparent_hugepage). Any thread, does not allocate.
  */
 
+#include <stdbool.h>
+
 enum oc_thp {
 	OC_THP_NEVER, /* or this process must not have any, or nobody knows of them */
 	OC_THP_ADVISE,
@@ -25,5 +27,9 @@ enum oc_thp_shared {
 
 /* A memfd's. */
 enum oc_thp_shared oc_thp_shared(void);
+
+/* True in a virtual machine that reports free blocks to its host, by huge pages or
+ * larger, and has to ask for the memory again at their first touch. */
+bool oc_thp_reports_free_pages(void);
 
 #endif

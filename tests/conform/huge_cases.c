@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* huge_cases NAME: what pages blocks of the heap have, in one case under the preload;
  * exits 0 when it holds, 77 where this system has no huge pages to look at. */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "heap_probe.h"
 
-#define PAGE  ((size_t)4096)
-#define MIB   ((size_t)1 << 20)
-#define HUGE  (2 * MIB)
-#define ALLOW (64 * MIB) /* lib/heap_thp.c: unproven, before MPI_Init */
-#define SKIP  77
+#define PAGE	 ((size_t)4096)
+#define MIB	 ((size_t)1 << 20)
+#define HUGE	 (2 * MIB)
+#define ALLOW	 (64 * MIB) /* lib/heap_thp.c: unproven, before MPI_Init */
+#define SKIP	 77
+#define COLLAPSE 25 /* MADV_COLLAPSE */
 
 static struct probe arena;
 
@@ -123,7 +130,8 @@ static int sparse(void)
 	return 0;
 }
 
-static int fill(size_t bytes, int blocks, long least)
+/* KiB in huge pages when so many blocks have been filled. */
+static long filled(size_t bytes, int blocks)
 {
 	long huge;
 
@@ -132,7 +140,12 @@ static int fill(size_t bytes, int blocks, long least)
 	block(32 * MIB); /* a last look at the others */
 	huge = huge_kib(arena.base, (size_t)(arena.end - arena.base));
 	fprintf(stderr, "%ld KiB\n", huge);
-	CHECK(huge >= least);
+	return huge;
+}
+
+static int fill(size_t bytes, int blocks, long least)
+{
+	CHECK(filled(bytes, blocks) >= least);
 	return 0;
 }
 
@@ -155,10 +168,48 @@ static int collapsed(void)
 
 	CHECK(is_memfd());
 	range[0] = 1;
-	if (setting() == 'n' || madvise(range, HUGE, 25 /* MADV_COLLAPSE */))
+	if (setting() == 'n' || madvise(range, HUGE, COLLAPSE))
 		return SKIP;
-	/* A kernel that takes its time over it is soon asked no more. */
-	return fill(32 * MIB, 8, 8 << 10);
+	return fill(32 * MIB, 8, 160 << 10);
+}
+
+/* From now on the kernel has no huge page to collapse anything into. */
+static void refuse_collapse(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COLLAPSE, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static long filled_while_scarce(void)
+{
+	refuse_collapse();
+	return filled(32 * MIB, 24);
+}
+
+/* What is open when that shows, and a stripe tried now and then: not half of it. */
+static int scarce(void)
+{
+	return setting() != 'm' || is_memfd() ? SKIP : filled_while_scarce() > 320 << 10;
+}
+
+static int scarce_always(void)
+{
+	return setting() != 'm' || is_memfd() ? SKIP : filled_while_scarce() < 640 << 10;
+}
+
+static int none(void)
+{
+	return filled(32 * MIB, 4) != 0;
 }
 
 /* What the program asks for its own blocks holds. */
@@ -203,6 +254,9 @@ int main(int argc, char **argv)
 		{"dense", dense},
 		{"dense_small", dense_small},
 		{"collapsed", collapsed},
+		{"scarce", scarce},
+		{"scarce_always", scarce_always},
+		{"none", none},
 		{"requested", requested},
 		{"zeroed", zeroed},
 	};

@@ -31,9 +31,9 @@ REFUSALS = {
 def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
     """case(name, *wrapper): runs a case of huge_cases.c under the preload, by way of `wrapper`."""
 
-    def run(name: str, *wrapper: str) -> Finished:
-        env = f"LD_PRELOAD={runner.build / PRELOAD}"
-        finished = runner.run(*wrapper, "env", env, str(compiled("huge_cases")), name, timeout=120, check=False)
+    def run(name: str, *wrapper: str, thp: str = "always") -> Finished:
+        env = [f"LD_PRELOAD={runner.build / PRELOAD}", f"ONECOPY_THP={thp}"]
+        finished = runner.run(*wrapper, "env", *env, str(compiled("huge_cases")), name, timeout=120, check=False)
         if finished.returncode == SKIPPED:
             pytest.skip("no transparent huge pages here")
         assert finished.returncode == 0, finished.stderr
@@ -45,6 +45,12 @@ def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
 @pytest.mark.parametrize("name", ["few", "sparse", "dense", "dense_small", "requested", "zeroed"])
 def test_pages(case: Callable[..., Finished], name: str) -> None:
     case(name)
+
+
+@pytest.mark.parametrize(("name", "thp"), [("scarce", "auto"), ("scarce_always", "always"), ("none", "never")])
+def test_setting(case: Callable[..., Finished], name: str, thp: str) -> None:
+    """Where huge pages prove hard to get they are asked for no more, unless the user says otherwise."""
+    case(name, thp=thp)
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
