@@ -40,7 +40,7 @@ struct sd_setup sd_prepare(void)
 	sd_set("descriptors", "0");
 	sd_set("block", "0");
 	sd_set("resume", "1");
-	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", "10000"));
+	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", SD_TIMEOUT_MS));
 	s.fd = kn_open();
 	s.slot = kn_array(s.fd, 4096);
 	s.cookie = kn_create(s.fd, s.remote, SD_BYTES, KN_RW, 0);
@@ -65,6 +65,8 @@ int sd_main(const struct km_case *cases, int argc, char **argv)
 	bool loaded = load();
 	int status = km_main(cases, argc, argv);
 
+	/* Programs that come after have engines that answer, at their own pace. */
+	km_write_text(SD_ONECOPY "dmatimeout", SD_TIMEOUT_MS);
 	if (loaded && syscall(SYS_delete_module, "softdma", O_NONBLOCK)) {
 		perror("# softdma is still in use");
 		return 1;

@@ -8,8 +8,9 @@
 
 #include "knem.h"
 
-#define SD_ONECOPY "/sys/module/onecopy/parameters/"
-#define SD_BYTES   (1u << 20)
+#define SD_ONECOPY    "/sys/module/onecopy/parameters/"
+#define SD_TIMEOUT_MS "10000" /* the module's own */
+#define SD_BYTES      (1u << 20)
 
 struct sd_setup {
 	int fd;

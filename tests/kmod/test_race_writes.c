@@ -357,7 +357,7 @@ static void storm(void)
 	int n = 0;
 
 	/* Other tests make it so short that a busy machine takes a slow engine for a silent one. */
-	km_write_text(SD_ONECOPY "dmatimeout", "10000");
+	km_write_text(SD_ONECOPY "dmatimeout", SD_TIMEOUT_MS);
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	KM_TRUE(board != MAP_FAILED);
