@@ -13,6 +13,8 @@ from onecopy import machine
 SETTINGS = "/sys/kernel/mm/transparent_hugepage"
 APPARMOR_KNOB = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 ADVISE = f"as root on the host: echo advise > {SETTINGS}/shmem_enabled"
+REPORTS = "/sys/module/page_reporting/parameters/page_reporting_order"
+LARGEST = 10  # order of free blocks
 COLLAPSES = (6, 1)  # the first Linux with MADV_COLLAPSE
 
 
@@ -38,6 +40,12 @@ def _release() -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
+def reports_free_pages() -> bool:
+    """In a virtual machine whose host has to back each huge page anew: lib/thp.c."""
+    order = machine.read(REPORTS).strip()
+    return order.isdigit() and int(order) <= LARGEST
+
+
 def judge() -> tuple[str, str]:
     """What is had, and a judgement with what an administrator could do."""
     private = machine.selected(f"{SETTINGS}/enabled")
@@ -50,6 +58,10 @@ def judge() -> tuple[str, str]:
         return "none", f"shmem_enabled is deny; {ADVISE}"
     had = "as for private memory" if private == "always" else "where asked for, or blocks are filled"
     why = refusal()
+    if private == "madvise" and reports_free_pages() and os.environ.get("ONECOPY_THP") != "always":
+        had = "of what collectives use often"
+        dear = "the host of this virtual machine makes others dear; ONECOPY_THP=always has them all the same"
+        return had, f"{dear}; {why}" if why else f"good: {dear}"
     if not why:
         return had, "good: in a file system of its own"
     if shared in ("advise", "always", "within_size", "force"):

@@ -258,23 +258,27 @@ def test_programs_that_bring_their_mpi(
 
 
 @pytest.mark.parametrize(
-    ("private", "shared", "why", "had", "advised"),
+    ("private", "shared", "why", "dear", "had", "advised"),
     [
-        ("always", "never", "", "as for private memory", False),
-        ("madvise", "never", "", "where asked for", False),
-        ("madvise", "advise", "a filter", "where asked for", False),
-        ("always", "never", "a filter", "late", True),
-        ("always", "deny", "", "none", True),
-        ("never", "advise", "", "none", False),
+        ("always", "never", "", False, "as for private memory", False),
+        ("always", "never", "", True, "as for private memory", False),
+        ("madvise", "never", "", False, "where asked for", False),
+        ("madvise", "never", "", True, "of what collectives use", False),
+        ("madvise", "advise", "a filter", False, "where asked for", False),
+        ("always", "never", "a filter", False, "late", True),
+        ("always", "deny", "", False, "none", True),
+        ("never", "advise", "", False, "none", False),
     ],
 )
 def test_huge_pages(
-    monkeypatch: pytest.MonkeyPatch, private: str, shared: str, why: str, had: str, advised: bool
+    monkeypatch: pytest.MonkeyPatch, private: str, shared: str, why: str, dear: bool, had: str, advised: bool
 ) -> None:
     """The heap's huge pages follow those of private memory; an administrator is asked for no more than helps."""
     chosen = {"enabled": private, "shmem_enabled": shared}
     monkeypatch.setattr(machine, "selected", lambda path: chosen[Path(path).name])
     monkeypatch.setattr(hugepages, "refusal", lambda: why)
+    monkeypatch.setattr(hugepages, "reports_free_pages", lambda: dear)
+    monkeypatch.delenv("ONECOPY_THP", raising=False)
     monkeypatch.setattr(hugepages, "COLLAPSES", (0, 0))
     value, note = hugepages.judge()
     assert value.startswith(had)
