@@ -230,6 +230,7 @@ static void silent(void)
 		KM_EQ(outcome(&s, 0, BYTES, i % 2, ways[i]), KNEM_STATUS_FAILED);
 	KM_EQ(km_counter("live_pages"), pages);
 	sd_set("hang_every", "0");
+	KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", SD_TIMEOUT_MS));
 	copies(&s, 20);
 }
 
