@@ -105,9 +105,9 @@ class Kernel(ABC):
         """Builds onecopy.ko, and the tests' DMA provider where the kernel has DMA engines, and copies them."""
         with locked(self.home):
             stage = self._stage()
+            keep_while(self.config(), stage)
             for part in SOURCES:
                 copy_changed(ROOT / part, stage / part)
-            # The configuration is among what decides: kbuild looks at headers and flags itself.
             directories = ["kernel"]
             if self.has("DMA_ENGINE") and (ROOT / "kernel/softdma/Kbuild").exists():
                 directories.append("kernel/softdma")
@@ -119,6 +119,16 @@ class Kernel(ABC):
                 modules = sorted((stage / directory).glob("*.ko"))
                 built.extend(Path(shutil.copy(module, into)) for module in modules)
             return built
+
+
+def keep_while(config: str, stage: Path) -> None:
+    """Empties a stage whose objects are of another configuration. kbuild goes by headers and flags; that an option
+    has changed it sees in its own tree only."""
+    mark = stage / "config"
+    if stage.exists() and (not mark.exists() or mark.read_text() != config):
+        shutil.rmtree(stage)
+    stage.mkdir(parents=True, exist_ok=True)
+    mark.write_text(config)
 
 
 def copy_changed(source: Path, target: Path) -> None:
