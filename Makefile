@@ -59,7 +59,7 @@ demo: ready
 test: deps
 	@packaging/install-deps test guests deb || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) -m pytest -n $(TEST_WORKERS) --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(PYTHON) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 ## test-all the long ones, too: sanitizers in the kernel, stock kernels, other versions' headers, data races; hours
 .PHONY: test-all

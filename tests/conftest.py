@@ -9,13 +9,20 @@ from pathlib import Path
 
 import longform
 import pytest
+import workers
 from job import Finished
 from runner import Runner, build_dir
+from workers import FileScheduling
+from xdist.remote import Producer
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    longform.arrange(items)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling:
+    return FileScheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    workers.arrange(items, config.rootpath)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -25,15 +25,6 @@ def mark(item: pytest.Item) -> pytest.Mark | None:
     return item.get_closest_marker("long")
 
 
-def arrange(items: list[pytest.Item]) -> None:
-    """Guests first, of which one worker runs all, one after the other, while others run the rest; a file's other
-    tests, which share what they build, stay together. Long ones after the short."""
-    items.sort(key=lambda item: (item.get_closest_marker("guests") is None, mark(item) is not None))
-    for item in items:
-        group = "guests" if item.get_closest_marker("guests") else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 def skip_unless_asked(item: pytest.Item) -> None:
     """For the set-up of each test."""
     found = mark(item)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import guests
 import pytest
 
-pytestmark = pytest.mark.guests
-
 
 @pytest.mark.long(3)
 @pytest.mark.parametrize("version", ["5.10", "6.1", "6.12", "newest"])

@@ -25,8 +25,6 @@ from runner import ROOT
 
 from kernel import UNAVAILABLE
 
-pytestmark = pytest.mark.guests
-
 # The share of their rounds that random tests go: all of them where every check is on, less under emulation.
 SCALE = {"uml": "20", "uml-debug": "100", "6.1": "20", "6.12": "20"}
 

@@ -21,8 +21,6 @@ from runner import MPI_ENV, ROOT
 import debian
 import kernel
 
-pytestmark = pytest.mark.guests
-
 VERSION = r"^onecopy \((.*)\)"
 STATUS = Path("/var/lib/dpkg/status")
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which tests run beside each other.
+
+Those of the kernel module boot guests, with as many CPUs as there are: one worker has all of tests/kmod, one after the
+other, while others have the rest. A file's tests, which share what they build, stay together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from longform import mark
+from xdist.scheduler import LoadScopeScheduling
+
+GUESTS = "tests/kmod"
+
+
+class FileScheduling(LoadScopeScheduling):
+    """Like --dist loadfile, but a directory of guests counts as one file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0]
+        return GUESTS if path.startswith(f"{GUESTS}/") else path
+
+
+def arrange(items: list[pytest.Item], root: Path) -> None:
+    """Guests first, for they take longest; long tests after the short ones of their worker."""
+    guests = root / GUESTS
+    items.sort(key=lambda item: (guests not in item.path.parents, mark(item) is not None))
