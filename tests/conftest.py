@@ -13,11 +13,10 @@ import workers
 from job import Finished
 from runner import Runner, build_dir
 from workers import FileScheduling
-from xdist.remote import Producer
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileScheduling:
     return FileScheduling(config, log)
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from longform import mark
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 GUESTS = "tests/kmod"
 
 
-class FileScheduling(LoadScopeScheduling):
+class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]
     """Like --dist loadfile, but a directory of guests counts as one file."""
 
     def _split_scope(self, nodeid: str) -> str:
