@@ -28,6 +28,7 @@
 
 #include <linux/cred.h>
 #include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 
 #include <onecopy.h>
@@ -42,14 +43,19 @@
 #define OCK_HOT 64
 
 static struct rhashtable table;
+static hsiphash_key_t table_key __ro_after_init;
 static struct workqueue_struct *workqueue;
 
-/* Cookies are random, and not chosen by who could want them to collide. */
+/*
+ * Cookies are random, but who makes regions may keep those that it likes. With a key that
+ * nobody knows it cannot tell which of them would lie in one chain. The seed is another
+ * when chains have become long all the same.
+ */
 static u32 ock_cookie_hash(const void *data, u32 len, u32 seed)
 {
 	u64 cookie = *(const u64 *)data;
 
-	return (u32)(cookie >> 32) ^ (u32)cookie ^ seed;
+	return hsiphash_3u32(cookie >> 32, cookie, seed, &table_key);
 }
 
 static const struct rhashtable_params table_params = {
@@ -64,6 +70,7 @@ int ock_region_init(void)
 {
 	int err;
 
+	get_random_bytes(&table_key, sizeof(table_key));
 	workqueue = alloc_workqueue("onecopy", WQ_UNBOUND, 0);
 	if (!workqueue)
 		return -ENOMEM;
