@@ -248,10 +248,9 @@ static int ock_job_create(struct ock_async *async, u32 slot, u32 how, struct ock
 	}
 	if (how & OCK_SUBMIT_DMA) {
 		job->channel = ock_dma_channel(&async->dma);
-		if (!job->channel) {
-			err = -ENODEV;
+		err = PTR_ERR_OR_ZERO(job->channel);
+		if (err)
 			goto out_free;
-		}
 	}
 	*result = job;
 	return 0;

@@ -26,6 +26,7 @@
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
+#include <linux/err.h>
 #include <linux/list.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -98,14 +99,18 @@ static void ock_channel_destroy(struct ock_channel *channel)
 	kfree_rcu(channel, rcu);
 }
 
-static void ock_channels_find(void)
+/* As many as there are; why no more. */
+static int ock_channels_find(void)
 {
 	lockdep_assert_held(&ock_channels_lock);
 	while (READ_ONCE(dma) && nr_channels < OCK_CHANNELS_MAX) {
-		if (ock_channel_create(&ock_channels[nr_channels]))
-			break;
+		int err = ock_channel_create(&ock_channels[nr_channels]);
+
+		if (err)
+			return err;
 		nr_channels++;
 	}
+	return -ENODEV;
 }
 
 void ock_dma_hold(void)
@@ -146,14 +151,14 @@ static struct ock_channel *ock_channels_look(unsigned int first)
 static struct ock_channel *ock_channels_choose(unsigned int first)
 {
 	struct ock_channel *found;
+	int err;
 
 	lockdep_assert_held(&ock_channels_lock);
 	found = ock_channels_look(first);
-	if (!found) {
-		ock_channels_find();
-		found = ock_channels_look(first);
-	}
-	return found;
+	if (found)
+		return found;
+	err = ock_channels_find();
+	return ock_channels_look(first) ?: ERR_PTR(err);
 }
 
 struct ock_channel *ock_dma_channel(bool *holds)
@@ -162,7 +167,7 @@ struct ock_channel *ock_dma_channel(bool *holds)
 
 	mutex_lock(&ock_channels_lock);
 	channel = ock_channels_choose(next_channel++);
-	if (channel && !*holds) {
+	if (!IS_ERR(channel) && !*holds) {
 		nr_holders++;
 		*holds = true;
 	}
@@ -177,16 +182,16 @@ void ock_dma_leave(bool *holds)
 	*holds = false;
 }
 
-bool ock_dma_available(void)
+int ock_dma_available(void)
 {
-	bool available;
+	struct ock_channel *channel;
 
 	ock_dma_hold();
 	mutex_lock(&ock_channels_lock);
-	available = ock_channels_choose(0);
+	channel = ock_channels_choose(0);
 	mutex_unlock(&ock_channels_lock);
 	ock_dma_unhold();
-	return available;
+	return PTR_ERR_OR_ZERO(channel);
 }
 
 /* ---- turns ---- */

@@ -10,6 +10,7 @@
  * being unloaded, while nobody uses it.
  */
 
+#include <linux/err.h>
 #include <linux/types.h>
 
 #include "copy.h"
@@ -25,13 +26,13 @@ void ock_dma_hold(void);
 void ock_dma_unhold(void);
 
 /*
- * Whether ock_dma_channel() would find one. Whoever holds nothing gets a true
- * answer too. May sleep.
+ * Whether ock_dma_channel() would find one: 0, or its error. Whoever holds nothing gets a
+ * true answer too. May sleep.
  */
-bool ock_dma_available(void);
+int ock_dma_available(void);
 
 /*
- * A channel near the current CPU; NULL: none. Whoever gets one holds until its
+ * A channel near the current CPU; -ENODEV: none, -ENOMEM. Whoever gets one holds until its
  * ock_dma_leave(), however many it gets. @holds says whether it does: false at first. May sleep.
  */
 struct ock_channel *ock_dma_channel(bool *holds);
@@ -70,14 +71,14 @@ static inline void ock_dma_unhold(void)
 {
 }
 
-static inline bool ock_dma_available(void)
+static inline int ock_dma_available(void)
 {
-	return false;
+	return -ENODEV;
 }
 
 static inline struct ock_channel *ock_dma_channel(bool *holds)
 {
-	return NULL;
+	return ERR_PTR(-ENODEV);
 }
 
 static inline void ock_dma_leave(bool *holds)

@@ -168,7 +168,7 @@ static int ock_knem_info(struct ock_knem *knem, union ock_knem_argument *argumen
 {
 	argument->info = (struct knem_cmd_info){
 		.abi = KNEM_ABI_VERSION,
-		.features = ock_dma_available() ? KNEM_FEATURE_DMA : 0,
+		.features = ock_dma_available() ? 0 : KNEM_FEATURE_DMA,
 		.ignored_flags = ock_knem_ignored(),
 		.forced_flags = READ_ONCE(forceflags),
 	};

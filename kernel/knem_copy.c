@@ -50,6 +50,7 @@ static int ock_knem_check(struct ock_knem *knem, struct ock_knem_request *reques
 {
 	u32 *flags = &request->flags;
 	struct ock_async *async = ock_knem_async(knem);
+	int err;
 
 	ock_knem_count(OCK_KNEM_SUBMITTED);
 	*flags = ock_knem_flags(*flags, KNEM_FLAG_ANY_COPY_MASK);
@@ -57,8 +58,11 @@ static int ock_knem_check(struct ock_knem *knem, struct ock_knem_request *reques
 		*flags &= ~KNEM_FLAG_ANY_ASYNC_MASK;
 	if (!OCK_DMA_SUPPORTED)
 		*flags &= ~KNEM_FLAG_DMA;
-	if ((*flags & KNEM_FLAG_DMA) && !ock_dma_available())
-		return -EINVAL;
+	if (*flags & KNEM_FLAG_DMA) {
+		err = ock_dma_available();
+		if (err)
+			return err == -ENODEV ? -EINVAL : err;
+	}
 	if ((*flags & KNEM_FLAG_NOTIFY_FD) &&
 	    (!(*flags & KNEM_FLAG_ANY_THREAD_MASK) || (*flags & KNEM_FLAG_ASYNCDMACOMPLETE)))
 		return -EINVAL;
@@ -121,7 +125,7 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request,
 		struct ock_channel *channel = ock_dma_channel(&knem->dma);
 
 		/* The last one may have broken down since it was looked for. */
-		err = channel ? ock_dma_run(channel, &request->copy, &copied) : -EIO;
+		err = PTR_ERR_OR_ZERO(channel) ?: ock_dma_run(channel, &request->copy, &copied);
 		ock_knem_count(OCK_KNEM_DMA);
 	} else if (!err) {
 		err = ock_copy_run(&request->copy, &copied);

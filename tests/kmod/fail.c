@@ -74,8 +74,7 @@ static void fail_one(const struct fail_request *r, void (*prepare)(void), void (
 				strerror(err));
 		if (ret) {
 			told++;
-			if (err != ENOMEM && err != EFAULT && err != EAGAIN && err != ENFILE &&
-			    err != ENODEV)
+			if (err != ENOMEM && err != EFAULT && err != EAGAIN && err != ENFILE)
 				km_fail(__FILE__, __LINE__, "%s, failure %u: %s", r->name, n,
 					strerror(err));
 			if (!r->final && r->run())
