@@ -221,6 +221,11 @@ def test_python_without_mpi4py(tmp_path: Path) -> None:
     assert "python3.99 has no mpi4py" in cause.of(["mpirun", str(python), "x.py"], 256, 0)
 
 
+def heed_interrupts() -> None:
+    """In the child: what is started in the background may be told not to."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupted(environment: dict[str, str], fake_mpi: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "onecopy", "run", "--stats", "sh", "-c", "echo ready; exec sleep 30"],
@@ -228,6 +233,7 @@ def test_interrupted(environment: dict[str, str], fake_mpi: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
