@@ -4,13 +4,13 @@
 
 #include <stddef.h>
 
-#include "calc.h"
+#include "calc_type.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* dst[i] = a[i] op b[i]; what oc_calc() promises. */
+/* dst[i] = a[i] op b[i]; what oc_calc() promises (calc.h). */
 typedef void oc_calc_fn(void *dst, const void *a, const void *b, size_t count);
 
 /*
@@ -29,7 +29,7 @@ struct oc_calc_table {
 	oc_calc_stream_fn *stream[OC_OP_COUNT][OC_TYPE_COUNT];
 };
 
-/* All from calc.cc, compiled once for each. */
+/* All from calc_kernels.cc, compiled once for each. */
 extern const struct oc_calc_table oc_calc_baseline;
 extern const struct oc_calc_table oc_calc_avx2;	  /* x86-64 only */
 extern const struct oc_calc_table oc_calc_avx512; /* x86-64 only */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "calc.h"
+#include "calc_type.h"
 
 /* The layouts of MPI_FLOAT_INT and its like (MPI standard 4.0, 6.9.4). */
 struct float_int {

@@ -4,7 +4,7 @@
 
 /*
  * What MPI's predefined operators mean, one element at a time: written from
- * the standard, slow on purpose, sharing no code with lib/calc.cc.
+ * the standard, slow on purpose, sharing no code with lib/calc_kernels.cc.
  */
 
 #include <stdbool.h>
