@@ -404,7 +404,7 @@ static int run_steps(struct oc_run *run)
 		while (first < plan->nsteps && done[first] == 1)
 			first++;
 		if (moved) {
-			group->idle = 0;
+			group->wait.turns = 0;
 		} else if (stuck < plan->nsteps) {
 			int err = wait_for(run, &plan->steps[stuck]);
 

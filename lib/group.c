@@ -8,7 +8,6 @@
 #include "heap.h"
 #include "kdev.h"
 #include "mech.h"
-#include "wait.h"
 
 struct oc_group_stats oc_group_stats;
 
@@ -83,6 +82,7 @@ static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 	if (!group)
 		return NULL;
 	group->node = node;
+	group->wait.node = node;
 	group->size = size;
 	group->eager.ordinary = true;
 	group->lost = -1;
@@ -172,6 +172,15 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 	return 0;
 }
 
+int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+{
+	int err = oc_wait_turn(&group->wait, group->node_rank[peer], line, seen);
+
+	if (err < 0)
+		group->lost = (int)peer;
+	return err;
+}
+
 /* Waits until @peer has retired operation @seq. One that is gone has retired all. */
 static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
 {
@@ -188,7 +197,7 @@ static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
 		if (over < seq)
 			continue;
 		group->over[peer] = over;
-		group->idle = 0;
+		group->wait.turns = 0;
 		return;
 	}
 }
@@ -234,7 +243,7 @@ void oc_group_quit(struct oc_group *group)
 		       oc_group_idle(group, p, line, word) == 0)
 			word = atomic_load_explicit(&line->word, memory_order_acquire);
 	}
-	group->idle = 0;
+	group->wait.turns = 0;
 }
 
 int oc_group_failure(const struct oc_group *group)

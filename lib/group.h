@@ -16,6 +16,7 @@
 #include "node.h"
 #include "plan.h"
 #include "stores.h"
+#include "wait.h"
 
 #define OC_GROUP_PLANS 32
 #define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
@@ -46,9 +47,7 @@ struct oc_group {
 	char **arena;	     /* [size] base of each member's arena here, or NULL: lib/window.h */
 	uint64_t *over;	     /* [size] what each is known to have retired */
 	uint64_t used[OC_EP_LINES];	/* what each line was last written for */
-	void (*progress)(void);		/* called while waiting; may be NULL */
-	uint32_t idle;			/* polls since the last success: see wait.c */
-	uint64_t yields_since;		/* ms, when they turned into yields */
+	struct oc_wait wait;		/* for any member */
 	int lost;			/* the member whose death ended a wait last, or -1 */
 	struct oc_reach *reach;		/* peers' slots mapped by the module: lib/reach.c */
 	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
@@ -148,8 +147,7 @@ static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint3
 	return true;
 }
 
-/* One turn of waiting on @line, which still held @seen: spins, yields, calls
- * progress or sleeps, as the idle count says. 0 or -EPIPE. See wait.c. */
+/* One turn of waiting for member @peer: oc_wait_turn(), after whose -EPIPE it is the one lost. */
 int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "copy.h"
 #include "heap.h"
-#include "wait.h"
 
 /* Puts this rank's parcel up at the owner: one at a time. */
 static int announce(struct oc_run *run, uint32_t peer)
@@ -42,7 +41,7 @@ static int await_answer(struct oc_run *run, uint32_t peer)
 		if (err)
 			return err;
 	}
-	run->group->idle = 0;
+	run->group->wait.turns = 0;
 	return 0;
 }
 

@@ -28,7 +28,6 @@
 #include "heap_thp.h"
 #include "parcel.h"
 #include "reach.h"
-#include "wait.h"
 
 #define LOOK_AROUND 64 /* turns of waiting between looks at all members */
 
@@ -263,8 +262,8 @@ int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint
 	if (err)
 		return err;
 	err = oc_run_failure(run, line);
-	if (!err && run->group->idle > run->group->node->spin &&
-	    run->group->idle % LOOK_AROUND == 0)
+	if (!err && run->group->wait.turns > run->group->node->spin &&
+	    run->group->wait.turns % LOOK_AROUND == 0)
 		err = oc_group_failure(run->group);
 	if (err)
 		return err;
@@ -303,7 +302,7 @@ static int wait_ready(struct oc_run *run, uint32_t peer, uint64_t end)
 		if (err)
 			return err;
 	}
-	run->group->idle = 0;
+	run->group->wait.turns = 0;
 	return 0;
 }
 

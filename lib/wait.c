@@ -25,7 +25,6 @@
 
 #include "clock.h"
 #include "futex.h"
-#include "group.h"
 
 #define PROGRESS_POLLS	128 /* polls between calls of progress() */
 #define YIELD_MS	100 /* of yielding before sleeping */
@@ -75,59 +74,56 @@ static void line_sleep(struct oc_ep_line *line, uint64_t seen)
 }
 
 /* Whether it is too early to sleep after @turn yields. */
-static bool shall_yield(struct oc_group *group, uint32_t turn)
+static bool shall_yield(struct oc_wait *wait, uint32_t turn)
 {
 	uint64_t now = oc_clock_coarse_ms();
 
 	if (!turn)
-		group->yields_since = now;
-	now -= group->yields_since;
-	return now < YIELD_MS && (group->node->oversubscribed || turn >= now * YIELDS_A_MS);
+		wait->yields_since = now;
+	now -= wait->yields_since;
+	return now < YIELD_MS && (wait->node->oversubscribed || turn >= now * YIELDS_A_MS);
 }
 
 /* True if the MPI is in the middle of something and this core is free to go on with it. */
-static bool progress_before_sleep(struct oc_group *group)
+static bool progress_before_sleep(const struct oc_wait *wait)
 {
 	uint64_t start;
 
-	if (!group->progress)
+	if (!wait->progress)
 		return false;
 	start = oc_clock_ns();
-	group->progress();
-	return !group->node->oversubscribed && oc_clock_ns() - start > WORK_NS;
+	wait->progress();
+	return !wait->node->oversubscribed && oc_clock_ns() - start > WORK_NS;
 }
 
-int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
 {
-	uint32_t spin = group->node->spin;
-	uint32_t turn = group->idle++;
+	uint32_t spin = wait->node->spin;
+	uint32_t turn = wait->turns++;
 	bool working;
 
 	if (turn < spin) {
 		oc_cpu_relax();
-		if (group->progress && turn % PROGRESS_POLLS == PROGRESS_POLLS - 1)
-			group->progress();
+		if (wait->progress && turn % PROGRESS_POLLS == PROGRESS_POLLS - 1)
+			wait->progress();
 		return 0;
 	}
 	turn -= spin;
-	if (shall_yield(group, turn)) {
+	if (shall_yield(wait, turn)) {
 		sched_yield();
-		if (group->progress && turn % PROGRESS_YIELDS == PROGRESS_YIELDS - 1)
-			group->progress();
+		if (wait->progress && turn % PROGRESS_YIELDS == PROGRESS_YIELDS - 1)
+			wait->progress();
 		return 0;
 	}
-	working = progress_before_sleep(group);
+	working = progress_before_sleep(wait);
 	if (working)
-		group->idle = spin;
+		wait->turns = spin;
 	else
 		line_sleep(line, seen);
 	if ((working || turn % ALIVE_SLEEPS == ALIVE_SLEEPS - 1) &&
-	    !oc_node_peer_alive(group->node, group->node_rank[peer])) {
-		/* It may have posted its last word before it left. */
-		if (atomic_load_explicit(&line->word, memory_order_acquire) == seen) {
-			group->lost = (int)peer;
-			return -EPIPE;
-		}
-	}
+	    !oc_node_peer_alive(wait->node, peer) &&
+	    /* It may have posted its last word before it left. */
+	    atomic_load_explicit(&line->word, memory_order_acquire) == seen)
+		return -EPIPE;
 	return 0;
 }

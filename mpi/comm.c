@@ -192,7 +192,7 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 			oc->size);
 		return;
 	}
-	group->progress = drive_progress;
+	group->wait.progress = drive_progress;
 	oc->group = group;
 	oc->outcome = OC_OUTCOME_SERVED;
 }

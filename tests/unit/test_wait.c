@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "group.h"
+#include "wait.h"
 
 #define WORK_NS 20000
 
@@ -26,9 +26,7 @@ int main(void)
 {
 	struct oc_ctl_rank self = {0};
 	struct oc_node node = {.ranks = &self, .nranks = 1, .ncpus = 1};
-	uint32_t node_rank[1] = {0};
-	struct oc_group group = {
-		.node = &node, .size = 1, .node_rank = node_rank, .progress = work};
+	struct oc_wait wait = {.node = &node, .progress = work};
 	struct oc_ep_line line;
 	uint64_t start = oc_clock_ns();
 	int err;
@@ -37,7 +35,7 @@ int main(void)
 	alarm(60);
 	/* Longer than anybody yields for: work is gone on with, not slept over. */
 	while (oc_clock_ns() - start < 300000000u) {
-		if (oc_group_idle(&group, 0, &line, 0)) {
+		if (oc_wait_turn(&wait, 0, &line, 0)) {
 			fprintf(stderr, "gave up on a peer that lives\n");
 			return 1;
 		}
@@ -49,7 +47,7 @@ int main(void)
 	}
 	/* No amount of work hides that the peer is gone. */
 	atomic_store(&self.state, OC_RANK_LEFT);
-	while (!(err = oc_group_idle(&group, 0, &line, 0)))
+	while (!(err = oc_wait_turn(&wait, 0, &line, 0)))
 		;
 	return err != -EPIPE;
 }
