@@ -3,7 +3,7 @@
  * The inline executor: the calling thread runs its plan, doing whichever step
  * is ready, and waits only when none is. How it gets at slots: run.c.
  */
-#include "exec.h"
+#include "exec_inline.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,12 +13,13 @@
 #include "pair.h"
 #include "reach.h"
 #include "run.h"
+#include "slot.h"
 
 /* Bytes of a slot, wherever it is, to memory here. */
 static int read_slot(struct oc_run *run, void *dst, struct oc_ref src, size_t len)
 {
 	if (src.slot == OC_SLOT_SEND)
-		return oc_run_read(run, dst, src.rank, src.off, len, &run->stores);
+		return oc_slot_read(run, dst, src.rank, src.off, len, &run->stores);
 	return oc_reach_get(run, dst, src.rank, src.slot, src.off, len);
 }
 
@@ -59,8 +60,8 @@ static int write_slot(struct oc_run *run, struct oc_ref dst, struct oc_ref src, 
 static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t len)
 {
 	bool sent = src.rank != run->group->rank && src.slot == OC_SLOT_SEND;
-	const char *from = sent ? NULL : oc_run_slot(run, src, len);
-	char *to = oc_run_slot(run, dst, len);
+	const char *from = sent ? NULL : oc_slot_at(run, src, len);
+	char *to = oc_slot_at(run, dst, len);
 
 	if (!to)
 		return write_slot(run, dst, src, from, len);
@@ -79,7 +80,7 @@ static int move(struct oc_run *run, struct oc_ref dst, struct oc_ref src, size_t
 static int copy_all(struct oc_run *run, const struct oc_step *step)
 {
 	struct oc_group *group = run->group;
-	const char *from = oc_run_slot(run, step->src, step->len);
+	const char *from = oc_slot_at(run, step->src, step->len);
 	struct oc_ref ref = step->dst;
 	void *dst[OC_MAX_RANKS];
 	bool memory = from;
@@ -87,7 +88,7 @@ static int copy_all(struct oc_run *run, const struct oc_step *step)
 
 	for (uint32_t p = 0; p < group->size; p++) {
 		ref.rank = (uint16_t)p;
-		dst[p] = oc_run_slot(run, ref, step->len);
+		dst[p] = oc_slot_at(run, ref, step->len);
 		memory = memory && dst[p];
 	}
 	if (memory) {
@@ -131,7 +132,7 @@ static bool calc_sources(struct oc_run *run, const struct oc_step *step, const v
 		if (p == group->rank)
 			src[p] = (const char *)run->bind->send + step->src.off;
 		else
-			src[p] = oc_run_send_at(run, p, step->src.off, step->len);
+			src[p] = oc_slot_send_at(run, p, step->src.off, step->len);
 		if (!src[p])
 			return false;
 	}
@@ -144,12 +145,12 @@ static int calc_operand(struct oc_run *run, uint32_t peer, uint64_t off, size_t 
 {
 	struct oc_stores_turn ordinary = {0}; /* it is read again at once */
 	const char *at;
-	int err = oc_run_await_send(run, peer, off, len, &at);
+	int err = oc_slot_await_send(run, peer, off, len, &at);
 
 	*src = at ? at : temp;
 	if (at)
 		oc_run_count(run, OC_SLOT_SEND, peer, len);
-	return err || at ? err : oc_run_read(run, temp, peer, off, len, &ordinary);
+	return err || at ? err : oc_slot_read(run, temp, peer, off, len, &ordinary);
 }
 
 /* The operands, from @src on in rank order, to every destination. */
@@ -248,7 +249,7 @@ static int run_calc(struct oc_run *run, const struct oc_step *step)
 	if (!step->len)
 		return 0;
 	if (step->dst.slot == OC_SLOT_SCRATCH)
-		err = oc_run_scratch(run);
+		err = oc_slot_scratch(run);
 	if (err)
 		return err;
 	for (uint32_t d = 0; d < ndst; d++) {
@@ -256,7 +257,7 @@ static int run_calc(struct oc_run *run, const struct oc_step *step)
 
 		if (ref.rank == OC_RANK_ALL)
 			ref.rank = (uint16_t)d;
-		dst[d] = oc_run_slot(run, ref, step->len);
+		dst[d] = oc_slot_at(run, ref, step->len);
 		memory = memory && dst[d];
 	}
 	return memory ? fold_here(run, step, dst, ndst) : fold_away(run, step, dst, ndst);
@@ -326,7 +327,7 @@ static bool run_step(struct oc_run *run, const struct oc_step *step, uint8_t *st
 		return true;
 	case OC_STEP_STAGE:
 		if (run->foreign && oc_line_flags(run->line) & OC_EP_SEND_STAGED)
-			run->err = oc_run_stage(run);
+			run->err = oc_slot_stage(run);
 		return true;
 	case OC_STEP_POST:
 		oc_group_post(run->group, step->stage);
@@ -443,9 +444,9 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 		}
 	}
 	if (!err)
-		err = oc_run_bind(&run);
+		err = oc_slot_bind(&run);
 	if (!err)
-		err = oc_run_offer(&run);
+		err = oc_slot_offer(&run);
 	offered = !err;
 	if (!err)
 		err = run_steps(&run);
@@ -459,7 +460,7 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 	oc_group_end(group);
 	oc_reach_end(&run);
 	oc_window_end(&run.window);
-	oc_run_end(&run);
+	oc_slot_end(&run);
 	return err;
 }
 

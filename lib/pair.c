@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "reach.h"
+#include "slot.h"
 
 int oc_pair_look_up(struct oc_run *run, struct oc_ref ref, uint64_t *word)
 {
@@ -11,7 +12,7 @@ int oc_pair_look_up(struct oc_run *run, struct oc_ref ref, uint64_t *word)
 
 	/* Its owner may be gone, and cannot be asked. */
 	run->window.urgent = true;
-	at = oc_run_slot(run, ref, sizeof(*word));
+	at = oc_slot_at(run, ref, sizeof(*word));
 	run->window.urgent = run->plan->shape.eager;
 	if (!at)
 		return oc_reach_get(run, word, ref.rank, ref.slot, ref.off, sizeof(*word));

@@ -3,21 +3,49 @@
 #define OC_RUN_H
 
 /*
- * One operation as one member runs it: the plan, the buffers it is bound to,
- * and how the slots of all members are reached. What the executors share.
- * Belongs to the calling thread.
+ * One operation as one member runs it: the plan, the buffers it is bound to, where it
+ * is with them, and how it waits. What the executors share. Belongs to the calling
+ * thread.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec.h"
+#include "calc.h"
 #include "group.h"
 #include "keep.h"
 #include "plan.h"
 #include "stores.h"
 #include "window.h"
+
+/* How the other end of a pair turned out to be (OC_STEP_PAIR): nothing was done but where
+ * they are together. */
+enum oc_pair {
+	OC_PAIR_TOGETHER, /* also as long as nothing is known */
+	OC_PAIR_ABSENT,	  /* knows of no such pair */
+	OC_PAIR_LESS,	  /* has fewer bytes than this one */
+	OC_PAIR_MORE,
+};
+
+/* The buffers and the operator one issue of a plan works on. */
+struct oc_bind {
+	const void *send; /* this rank's send slot, or NULL */
+	size_t send_bytes;
+	void *recv; /* this rank's receive slot, or NULL */
+	size_t recv_bytes;
+	size_t scratch_bytes;	  /* wanted; the executor provides it */
+	const void *scratch_init; /* copied to the scratch slot first, or NULL; a table that peers
+				   * may read until they have retired the operation, at most
+				   * OC_EAGER_MAX */
+	uint8_t *
+		pair; /* enum oc_pair, [size] of each peer, [size] of OC_STEP_OUT; NULL: no pairs */
+	enum oc_op op;
+	enum oc_type type;
+	bool call;	 /* let the module copy a foreign send slot rather than stage it */
+	bool recv_whole; /* every page of the receive slot will be written */
+	bool recv_hole;	 /* pages of the receive slot may be none of the program's: do not pin it */
+};
 
 /* Bytes staged before readers are told: they stay in a second-level cache. */
 #define OC_STAGE_CHUNK ((size_t)64 << 10)
@@ -26,6 +54,7 @@ struct oc_run {
 	struct oc_group *group;
 	const struct oc_plan *plan;
 	const struct oc_bind *bind;
+	int (*serve)(struct oc_run *run); /* what peers ask for in the line: each turn of waiting */
 	struct oc_ep_line *line;
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
 	bool parted;	   /* some pair is not together */
@@ -41,24 +70,6 @@ struct oc_run {
 	int err;
 };
 
-/* Finds out where the slots are, and fills a scratch slot that peers read from
- * READY on. 0 or -ENOMEM. */
-int oc_run_bind(struct oc_run *run);
-
-/* Provides the scratch slot: before a step that writes it. 0 or -ENOMEM. */
-int oc_run_scratch(struct oc_run *run);
-
-/* Gives back what the operation took: no peer is at it any more. */
-void oc_run_end(struct oc_run *run);
-
-/* Says in this rank's line where its slots are and posts READY; an eager plan's
- * send slot is staged first. 0 or -ENOMEM. */
-int oc_run_offer(struct oc_run *run);
-
-/* Copies the send slot into the staging area, telling readers as it goes. 0 or
- * -ENOMEM. */
-int oc_run_stage(struct oc_run *run);
-
 /* Why the owner of a line gave up, and posts no stage any more, as -errno; 0: it has not. */
 int oc_run_failure(struct oc_run *run, struct oc_ep_line *line);
 
@@ -66,21 +77,6 @@ int oc_run_failure(struct oc_run *run, struct oc_ep_line *line);
  * who wait for this rank. 0, -EPIPE with the peer gone, what staging failed with, or why
  * a member gave up: not this peer perhaps, but one that waits for this rank to leave. */
 int oc_run_idle(struct oc_run *run, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
-
-/* [off, off + len) of @peer's send slot, if it is memory here now; NULL when it
- * is not staged so far, or is to be read by oc_run_read(). */
-const char *oc_run_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size_t len);
-
-/* The same, but waits for what is being staged: NULL only when it is to be read. */
-int oc_run_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at);
-
-/* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst. */
-int oc_run_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
-		struct oc_stores_turn *stores);
-
-/* @len bytes of a slot that are memory here: one's own, or a peer's receive or scratch.
- * NULL for what cannot be mapped: see lib/reach.h. */
-char *oc_run_slot(struct oc_run *run, struct oc_ref ref, size_t len);
 
 /* [off, off + len) of a member's arena. NULL if that cannot be mapped. */
 static inline char *oc_run_arena(const struct oc_run *run, uint32_t member, uint64_t off,

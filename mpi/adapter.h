@@ -23,7 +23,7 @@
 #include "abi.h"
 #include "call.h"
 #include "coll.h"
-#include "exec.h"
+#include "exec_inline.h"
 #include "group.h"
 #include "named.h"
 #include "pmpi.h"

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "exec.h"
+#include "exec_inline.h"
 #include "members.h"
 #include "plan.h"
 #include "share.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "coll.h"
-#include "exec.h"
+#include "exec_inline.h"
 #include "heap.h"
 #include "members.h"
 #include "share.h"
