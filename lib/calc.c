@@ -41,13 +41,13 @@ struct fold {
 	void *scratch; /* CHUNK bytes */
 };
 
-int oc_calc_supported(enum oc_op op, enum oc_type type)
+int oc_calc_supported(enum oc_calc_op op, enum oc_type type)
 {
 	return (unsigned int)op < OC_OP_COUNT && (unsigned int)type < OC_TYPE_COUNT &&
 	       oc_isa()->calc->calc[op][type] != NULL;
 }
 
-void oc_calc(enum oc_op op, enum oc_type type, void *dst, const void *a, const void *b,
+void oc_calc(enum oc_calc_op op, enum oc_type type, void *dst, const void *a, const void *b,
 	     size_t count)
 {
 	oc_isa()->calc->calc[op][type](dst, a, b, count);
@@ -175,7 +175,7 @@ static void fold_stream(const struct fold *fold, size_t end)
 	fold_plain(fold, head + body, end);
 }
 
-void oc_calc_fold(enum oc_op op, enum oc_type type, void *const *dst, size_t ndst,
+void oc_calc_fold(enum oc_calc_op op, enum oc_type type, void *const *dst, size_t ndst,
 		  const void *const *src, size_t nsrc, size_t count, bool stream)
 {
 	_Alignas(OC_STREAM_LINE) char scratch[CHUNK];

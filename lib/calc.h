@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Nonzero if oc_calc() takes this pair. Any values may be asked about. Any thread. */
-int oc_calc_supported(enum oc_op op, enum oc_type type);
+int oc_calc_supported(enum oc_calc_op op, enum oc_type type);
 
 /*
  * dst[i] = a[i] op b[i] for i in [0, count). @a holds the operand of the lower
@@ -25,7 +25,7 @@ int oc_calc_supported(enum oc_op op, enum oc_type type);
  * results are 1 or 0. Padding inside an element is a's. When both operands of a
  * floating-point SUM or PROD are NaN, which of the two payloads survives is open.
  */
-void oc_calc(enum oc_op op, enum oc_type type, void *dst, const void *a, const void *b,
+void oc_calc(enum oc_calc_op op, enum oc_type type, void *dst, const void *a, const void *b,
 	     size_t count);
 
 /*
@@ -38,7 +38,7 @@ void oc_calc(enum oc_op op, enum oc_type type, void *dst, const void *a, const v
  * be another one; no other overlap. @count elements. @nsrc, @ndst >= 1. nsrc ==
  * 1 copies. Any thread; 8 KiB of stack.
  */
-void oc_calc_fold(enum oc_op op, enum oc_type type, void *const *dst, size_t ndst,
+void oc_calc_fold(enum oc_calc_op op, enum oc_type type, void *const *dst, size_t ndst,
 		  const void *const *src, size_t nsrc, size_t count, bool stream);
 
 #ifdef __cplusplus

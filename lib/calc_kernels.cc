@@ -351,7 +351,7 @@ struct table : oc_calc_table {
 	{
 	}
 
-	template <class Op, class T> constexpr void add(oc_op op, oc_type type)
+	template <class Op, class T> constexpr void add(oc_calc_op op, oc_type type)
 	{
 		calc[op][type] = each<Op, T>;
 		stream[op][type] = streamed<Op, T>;

@@ -41,7 +41,7 @@ enum oc_type {
 	OC_TYPE_COUNT
 };
 
-enum oc_op {
+enum oc_calc_op {
 	OC_OP_NONE = 0,
 	OC_MAX,
 	OC_MIN,

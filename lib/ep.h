@@ -94,7 +94,7 @@ struct oc_ep_line {
 };
 _Static_assert(sizeof(struct oc_ep_line) == OC_CACHELINE, "one line an operation");
 
-/* What is asked of one peer at a time: lib/parcel.h. */
+/* What is asked of one peer at a time: lib/relay.h. */
 struct oc_ep_parcel {
 	uint64_t off; /* in the peer's slot */
 	uint32_t slot;

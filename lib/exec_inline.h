@@ -4,7 +4,7 @@
 
 #include "group.h"
 #include "plan.h"
-#include "run.h"
+#include "op.h"
 
 /*
  * Runs @plan in the calling thread, all of it, as the group's next operation.

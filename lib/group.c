@@ -28,7 +28,7 @@ static void group_free(struct oc_group *group)
 	free(group->arena);
 	free(group->over);
 	free(group->done);
-	free(group->reach);
+	free(group->remote);
 	free(group);
 }
 

@@ -22,7 +22,7 @@
 #define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
 
 /* What the groups of this process have taken from other ranks or to them, by
- * mechanism: oc_run_count(). Counted without locks: threads that run operations at once may lose a
+ * mechanism: oc_op_count(). Counted without locks: threads that run operations at once may lose a
  * few. */
 struct oc_group_stats {
 	uint64_t heap_calls, heap_bytes;
@@ -49,7 +49,7 @@ struct oc_group {
 	uint64_t used[OC_EP_LINES];	/* what each line was last written for */
 	struct oc_wait wait;		/* for any member */
 	int lost;			/* the member whose death ended a wait last, or -1 */
-	struct oc_reach *reach;		/* peers' slots mapped by the module: lib/reach.c */
+	struct oc_remote *remote;	/* peers' slots mapped by the module: lib/remote.c */
 	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
 	struct oc_stores_table stores;	/* of the copies to slots, by enum oc_coll */
 	struct oc_stores_table staging; /* of those that stage send slots */

@@ -28,7 +28,7 @@
  * collapsed (MADV_COLLAPSE, Linux 6.1), which takes no more memory and stays on the
  * node most of them are on. The thread that next allocates a large block does it, in
  * measure: about what that block's own page faults take; and, for programs that do not
- * allocate again, one in a collective, ever more seldom (lib/run.c).
+ * allocate again, one in a collective, ever more seldom (lib/op.c).
  *
  * Huge pages can be dear: where free memory is fragmented, and in virtual machines
  * that report free blocks to their host (page_reporting), which has to back 512 pages

@@ -11,16 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "run.h"
+#include "op.h"
 
 /* A word of a peer's table. 0 or -errno. */
-int oc_pair_look_up(struct oc_run *run, struct oc_ref ref, uint64_t *word);
+int oc_pair_look_up(struct oc_op *op, struct oc_ref ref, uint64_t *word);
 
-/* Whether a WAIT for a pair is over; then bind->pair says how its other end is, or run->err
+/* Whether a WAIT for a pair is over; then bind->pair says how its other end is, or op->err
  * that the peer has failed. */
-bool oc_pair_met(struct oc_run *run, const struct oc_step *step);
+bool oc_pair_met(struct oc_op *op, const struct oc_step *step);
 
 /* Whether a step is about a pair that is not together. This rank's own posts are for all. */
-bool oc_pair_is_parted(struct oc_run *run, const struct oc_step *step);
+bool oc_pair_is_parted(struct oc_op *op, const struct oc_step *step);
 
 #endif

@@ -6,7 +6,7 @@
  * peers follow the count of bytes that are ready. A receive buffer elsewhere
  * is written by peers only where a copy by CMA is as good as its owner's; plans
  * carry a second way for the rest (OC_COND_*). With the kernel module both are as
- * good as in the heap: reach.c.
+ * good as in the heap: remote.c.
  *
  * A peer whose read is refused says so in the owner's line (`asked`). The owner,
  * which stays until all its readers are done, then stages as above.
@@ -26,8 +26,8 @@
 #include "heap_hot.h"
 #include "heap_place.h"
 #include "heap_thp.h"
-#include "parcel.h"
-#include "reach.h"
+#include "relay.h"
+#include "remote.h"
 
 static uint64_t arena_offset(const void *p)
 {
@@ -52,36 +52,36 @@ static char *ring_place(struct oc_group *group)
 }
 
 /* A peer may have nothing else to do with this rank, which does not wait for it then. */
-static int place_table(struct oc_run *run)
+static int place_table(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
-	char *place = ring_place(run->group);
+	const struct oc_bind *bind = op->bind;
+	char *place = ring_place(op->group);
 
 	if (!place)
 		return -ENOMEM;
-	run->scratch = (struct oc_keep){.at = place, .bytes = bind->scratch_bytes};
-	run->line->scratch = arena_offset(place);
+	op->scratch = (struct oc_keep){.at = place, .bytes = bind->scratch_bytes};
+	op->line->scratch = arena_offset(place);
 	memcpy(place, bind->scratch_init, bind->scratch_bytes);
 	return 0;
 }
 
 /* Peers look for it once a stage is posted. */
-int oc_slot_scratch(struct oc_run *run)
+int oc_slot_scratch(struct oc_op *op)
 {
-	if (run->scratch.at)
+	if (op->scratch.at)
 		return 0;
-	if (!oc_keep_take(&run->scratch, run->bind->scratch_bytes))
+	if (!oc_keep_take(&op->scratch, op->bind->scratch_bytes))
 		return -ENOMEM;
-	run->line->scratch = arena_offset(run->scratch.at);
+	op->line->scratch = arena_offset(op->scratch.at);
 	return 0;
 }
 
-void oc_slot_end(struct oc_run *run)
+void oc_slot_end(struct oc_op *op)
 {
-	if (!run->bind->scratch_init)
-		oc_keep_give(&run->scratch);
-	oc_keep_give(&run->stage);
-	oc_keep_give(&run->parcel);
+	if (!op->bind->scratch_init)
+		oc_keep_give(&op->scratch);
+	oc_keep_give(&op->stage);
+	oc_keep_give(&op->parcel);
 }
 
 /*
@@ -89,26 +89,26 @@ void oc_slot_end(struct oc_run *run)
  * Readers want it at once, so that it had better be in a cache; but cores that share
  * none fetch its lines back from the last readers one by one, as in oc_slot_stage().
  */
-static int stage_eager(struct oc_run *run)
+static int stage_eager(struct oc_op *op)
 {
-	struct oc_group *group = run->group;
-	const struct oc_plan *plan = run->plan;
+	struct oc_group *group = op->group;
+	const struct oc_plan *plan = op->plan;
 	char *place = ring_place(group);
 	struct oc_stores_turn turn;
 
 	if (!place)
 		return -ENOMEM;
-	oc_stores_begin(&turn, &group->eager, plan->shape.coll, run->bind->send_bytes);
+	oc_stores_begin(&turn, &group->eager, plan->shape.coll, op->bind->send_bytes);
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
 		const struct oc_step *step = &plan->steps[i];
 
 		if (step->kind != OC_STEP_STAGE)
 			continue;
 		oc_stores_copy(&turn, place + step->src.off,
-			       (const char *)run->bind->send + step->src.off, step->len);
+			       (const char *)op->bind->send + step->src.off, step->len);
 	}
 	oc_stores_end(&turn);
-	run->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
+	op->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
 	return 0;
 }
 
@@ -124,25 +124,25 @@ static void look_at_heap(void)
 		oc_heap_thp_settle();
 }
 
-int oc_slot_offer(struct oc_run *run)
+int oc_slot_offer(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
-	struct oc_ep_line *line = run->line;
-	struct oc_group *group = run->group;
+	const struct oc_bind *bind = op->bind;
+	struct oc_ep_line *line = op->line;
+	struct oc_group *group = op->group;
 	uint64_t ready = UINT64_MAX;
 	uint32_t flags = 0;
 
 	look_at_heap();
 	line->send = line->recv = 0;
-	line->bytes = run->plan->shape.bytes;
+	line->bytes = op->plan->shape.bytes;
 	atomic_store_explicit(&line->asked, 0, memory_order_relaxed);
-	if (run->plan->shape.eager) {
-		int err = send_stage(run->plan) ? stage_eager(run) : 0;
+	if (op->plan->shape.eager) {
+		int err = send_stage(op->plan) ? stage_eager(op) : 0;
 
 		if (err)
 			return err;
 		flags |= OC_EP_SEND_STAGED;
-	} else if (run->foreign) {
+	} else if (op->foreign) {
 		ready = 0;
 	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
 		flags |= OC_EP_SEND_HEAP;
@@ -157,9 +157,9 @@ int oc_slot_offer(struct oc_run *run)
 			oc_heap_place(bind->recv, bind->recv_bytes);
 		oc_heap_hot_use(bind->recv, bind->recv_bytes);
 	}
-	if (!run->plan->shape.eager)
-		oc_reach_offer(run, &flags);
-	if (run->foreign && !(flags & OC_EP_SEND_AWAY))
+	if (!op->plan->shape.eager)
+		oc_remote_offer(op, &flags);
+	if (op->foreign && !(flags & OC_EP_SEND_AWAY))
 		flags |= OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
@@ -173,142 +173,141 @@ int oc_slot_offer(struct oc_run *run)
  * where cores share no cache, taking those away and handing them over one by one
  * costs up to five times what memory does (docs/tuning.md).
  */
-static void stage_range(struct oc_run *run, struct oc_stores_turn *turn, char *stage, size_t off,
+static void stage_range(struct oc_op *op, struct oc_stores_turn *turn, char *stage, size_t off,
 			size_t end)
 {
-	struct oc_ep_line *line = run->line;
+	struct oc_ep_line *line = op->line;
 
 	while (off < end) {
 		size_t len = end - off < OC_STAGE_CHUNK ? end - off : OC_STAGE_CHUNK;
 
-		oc_stores_copy(turn, stage + off, (const char *)run->bind->send + off, len);
+		oc_stores_copy(turn, stage + off, (const char *)op->bind->send + off, len);
 		off += len;
 		atomic_store_explicit(&line->ready, off, memory_order_release);
 		oc_line_wake(line);
 	}
 }
 
-int oc_slot_stage(struct oc_run *run)
+int oc_slot_stage(struct oc_op *op)
 {
-	size_t bytes = run->bind->send_bytes;
-	char *stage = oc_keep_take(&run->stage, bytes);
-	const struct oc_step *step = send_stage(run->plan);
+	size_t bytes = op->bind->send_bytes;
+	char *stage = oc_keep_take(&op->stage, bytes);
+	const struct oc_step *step = send_stage(op->plan);
 	size_t unread = step ? step->len : 0, gap = unread ? step->src.off : 0;
 	struct oc_stores_turn turn;
 
 	if (!stage)
 		return -ENOMEM;
-	oc_stores_begin(&turn, &run->group->staging, run->plan->shape.coll, bytes);
-	run->line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
-	stage_range(run, &turn, stage, 0, gap);
-	stage_range(run, &turn, stage, gap + unread, bytes);
+	oc_stores_begin(&turn, &op->group->staging, op->plan->shape.coll, bytes);
+	op->line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
+	stage_range(op, &turn, stage, 0, gap);
+	stage_range(op, &turn, stage, gap + unread, bytes);
 	oc_stores_end(&turn);
 	return 0;
 }
 
 /* Somebody could not read this rank's send slot: it will be so again. */
-static int restage(struct oc_run *run)
+static int restage(struct oc_op *op)
 {
-	struct oc_ep_line *line = run->line;
+	struct oc_ep_line *line = op->line;
 	uint32_t flags = oc_line_flags(line);
 
 	if (!(flags & OC_EP_SEND_AWAY))
 		return 0;
-	oc_reach_blame(run, OC_SLOT_SEND);
+	oc_remote_blame(op, OC_SLOT_SEND);
 	flags = (flags & ~(uint32_t)OC_EP_SEND_AWAY) | OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_release);
-	return oc_slot_stage(run);
+	return oc_slot_stage(op);
 }
 
 /* Does what peers ask for who cannot get at this rank's slots. */
-static int serve(struct oc_run *run)
+static int serve(struct oc_op *op)
 {
-	uint32_t asked = atomic_load_explicit(&run->line->asked, memory_order_acquire);
+	uint32_t asked = atomic_load_explicit(&op->line->asked, memory_order_acquire);
 	int err = 0;
 
 	if (asked >> OC_EP_ASK_PARCEL) {
 		/* Of a slot in the arena it says nothing of the slot. */
-		if (oc_line_flags(run->line) & OC_EP_RECV_AWAY)
-			oc_reach_blame(run, OC_SLOT_RECV);
-		err = oc_parcel_serve(run, (asked >> OC_EP_ASK_PARCEL) - 1);
+		if (oc_line_flags(op->line) & OC_EP_RECV_AWAY)
+			oc_remote_blame(op, OC_SLOT_RECV);
+		err = oc_relay_serve(op, (asked >> OC_EP_ASK_PARCEL) - 1);
 	}
-	return !err && asked & OC_EP_ASK_STAGE ? restage(run) : err;
+	return !err && asked & OC_EP_ASK_STAGE ? restage(op) : err;
 }
 
-int oc_slot_bind(struct oc_run *run)
+int oc_slot_bind(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
+	const struct oc_bind *bind = op->bind;
 
-	run->foreign = bind->send_bytes && !run->plan->shape.eager &&
-		       !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(run->plan);
-	run->serve = serve;
-	run->line->scratch = 0;
+	op->foreign = bind->send_bytes && !op->plan->shape.eager &&
+		      !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(op->plan);
+	op->serve = serve;
+	op->line->scratch = 0;
 	/* Most plans use the scratch slot only where a receive slot is out of reach,
 	 * which shows later. */
-	return bind->scratch_init ? place_table(run) : 0;
+	return bind->scratch_init ? place_table(op) : 0;
 }
 
 /* [off, off + len) of a peer's slot that is in its arena. */
-static char *arena_at(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_t off,
-		      size_t len)
+static char *arena_at(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, size_t len)
 {
-	return oc_run_arena(run, peer, oc_run_arena_offset(run, peer, slot) + off, len);
+	return oc_op_arena(op, peer, oc_op_arena_offset(op, peer, slot) + off, len);
 }
 
 /* Waits until bytes [0, end) of @peer's send slot may be read. */
-static int wait_ready(struct oc_run *run, uint32_t peer, uint64_t end)
+static int wait_ready(struct oc_op *op, uint32_t peer, uint64_t end)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
 
 	while (atomic_load_explicit(&line->ready, memory_order_acquire) < end) {
 		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-		int err = oc_run_idle(run, peer, line, word);
+		int err = oc_op_idle(op, peer, line, word);
 
 		if (err)
 			return err;
 	}
-	run->group->wait.turns = 0;
+	op->group->wait.turns = 0;
 	return 0;
 }
 
-const char *oc_slot_send_at(struct oc_run *run, uint32_t peer, uint64_t off, size_t len)
+const char *oc_slot_send_at(struct oc_op *op, uint32_t peer, uint64_t off, size_t len)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
 	uint32_t flags = oc_line_flags(line);
 	const char *at;
 
 	if (flags & OC_EP_SEND_CALL)
 		return NULL;
 	if (flags & OC_EP_SEND_MAP) {
-		at = oc_reach_at(run, peer, OC_SLOT_SEND);
+		at = oc_remote_at(op, peer, OC_SLOT_SEND);
 		return at ? at + off : NULL;
 	}
 	if (atomic_load_explicit(&line->ready, memory_order_acquire) < off + len)
 		return NULL;
-	return arena_at(run, peer, OC_SLOT_SEND, off, len);
+	return arena_at(op, peer, OC_SLOT_SEND, off, len);
 }
 
-int oc_slot_await_send(struct oc_run *run, uint32_t peer, uint64_t off, size_t len, const char **at)
+int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len, const char **at)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
+	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
 	int err = 0;
 
 	if (!(flags & OC_EP_SEND_AWAY))
-		err = wait_ready(run, peer, off + len);
-	*at = err ? NULL : oc_slot_send_at(run, peer, off, len);
+		err = wait_ready(op, peer, off + len);
+	*at = err ? NULL : oc_slot_send_at(op, peer, off, len);
 	return err;
 }
 
 /* Asks @peer to stage its send slot, and waits until it has begun. */
-static int ask_to_stage(struct oc_run *run, uint32_t peer)
+static int ask_to_stage(struct oc_op *op, uint32_t peer)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
 
 	atomic_fetch_or_explicit(&line->asked, OC_EP_ASK_STAGE, memory_order_release);
 	/* The owner looks at this whenever it waits. */
 	while (oc_line_flags(line) & OC_EP_SEND_AWAY) {
 		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-		int err = oc_run_idle(run, peer, line, word);
+		int err = oc_op_idle(op, peer, line, word);
 
 		if (err)
 			return err;
@@ -317,22 +316,22 @@ static int ask_to_stage(struct oc_run *run, uint32_t peer)
 }
 
 /* From the arena, following what is staged. */
-static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off, size_t len,
+static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, size_t len,
 		      struct oc_stores_turn *stores)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
 
-	oc_run_count(run, OC_SLOT_SEND, peer, len);
+	oc_op_count(op, OC_SLOT_SEND, peer, len);
 	while (len) {
 		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
 		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
-		int err = wait_ready(run, peer, off + part);
-		const char *src = err ? NULL : arena_at(run, peer, OC_SLOT_SEND, off, part);
+		int err = wait_ready(op, peer, off + part);
+		const char *src = err ? NULL : arena_at(op, peer, OC_SLOT_SEND, off, part);
 
 		if (src)
 			oc_stores_copy(stores, dst, src, part);
 		else if (!err)
-			err = oc_reach_get(run, dst, peer, OC_SLOT_SEND, off, part);
+			err = oc_remote_get(op, dst, peer, OC_SLOT_SEND, off, part);
 		if (err)
 			return err;
 		dst += part;
@@ -342,46 +341,46 @@ static int read_arena(struct oc_run *run, char *dst, uint32_t peer, uint64_t off
 	return 0;
 }
 
-int oc_slot_read(struct oc_run *run, void *dst, uint32_t peer, uint64_t off, size_t len,
+int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_t len,
 		 struct oc_stores_turn *stores)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
+	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
 	const char *src = NULL;
 	int err = 0;
 
 	if (flags & OC_EP_SEND_MAP)
-		src = oc_reach_at(run, peer, OC_SLOT_SEND);
+		src = oc_remote_at(op, peer, OC_SLOT_SEND);
 	if (src) {
 		oc_stores_copy(stores, dst, src + off, len);
-		oc_run_count(run, OC_SLOT_SEND, peer, len);
+		oc_op_count(op, OC_SLOT_SEND, peer, len);
 		return 0;
 	}
 	if (flags & OC_EP_SEND_AWAY) {
-		if (!oc_reach_get(run, dst, peer, OC_SLOT_SEND, off, len))
+		if (!oc_remote_get(op, dst, peer, OC_SLOT_SEND, off, len))
 			return 0;
-		err = ask_to_stage(run, peer);
+		err = ask_to_stage(op, peer);
 	}
-	return err ? err : read_arena(run, dst, peer, off, len, stores);
+	return err ? err : read_arena(op, dst, peer, off, len, stores);
 }
 
-char *oc_slot_at(struct oc_run *run, struct oc_ref ref, size_t len)
+char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 {
-	struct oc_group *group = run->group;
+	struct oc_group *group = op->group;
 	struct oc_ep_line *line = oc_group_line(group, ref.rank);
 	char *at;
 
 	if (ref.rank == group->rank) {
 		switch (ref.slot) {
 		case OC_SLOT_SEND:
-			return (char *)(uintptr_t)run->bind->send + ref.off;
+			return (char *)(uintptr_t)op->bind->send + ref.off;
 		case OC_SLOT_RECV:
-			return (char *)run->bind->recv + ref.off;
+			return (char *)op->bind->recv + ref.off;
 		default:
-			return run->scratch.at + ref.off;
+			return op->scratch.at + ref.off;
 		}
 	}
 	if (ref.slot != OC_SLOT_RECV || !(oc_line_flags(line) & OC_EP_RECV_AWAY))
-		return arena_at(run, ref.rank, ref.slot, ref.off, len);
-	at = oc_reach_at(run, ref.rank, OC_SLOT_RECV);
+		return arena_at(op, ref.rank, ref.slot, ref.off, len);
+	at = oc_remote_at(op, ref.rank, OC_SLOT_RECV);
 	return at ? at + ref.off : NULL;
 }

@@ -32,6 +32,6 @@ int oc_abi_init(void);
 
 /* What a predefined handle means to CALC; NONE for anything else. */
 enum oc_type oc_abi_type(MPI_Datatype type);
-enum oc_op oc_abi_op(MPI_Op op);
+enum oc_calc_op oc_abi_op(MPI_Op op);
 
 #endif

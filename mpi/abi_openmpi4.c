@@ -80,7 +80,7 @@ static struct {
 
 static struct {
 	const char *name;
-	enum oc_op op;
+	enum oc_calc_op op;
 	void *handle;
 } ops[] = {
 	{"ompi_mpi_op_max", OC_MAX, NULL},	 {"ompi_mpi_op_min", OC_MIN, NULL},
@@ -152,7 +152,7 @@ enum oc_type oc_abi_type(MPI_Datatype type)
 	return OC_TYPE_NONE;
 }
 
-enum oc_op oc_abi_op(MPI_Op op)
+enum oc_calc_op oc_abi_op(MPI_Op op)
 {
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (ops[i].handle == (void *)op)

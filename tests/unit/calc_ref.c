@@ -62,7 +62,7 @@ static const char *const ops[OC_OP_COUNT] = {
 	[OC_LXOR] = "lxor", [OC_BXOR] = "bxor", [OC_MAXLOC] = "maxloc", [OC_MINLOC] = "minloc",
 };
 
-const char *ref_op_name(enum oc_op op)
+const char *ref_op_name(enum oc_calc_op op)
 {
 	return ops[op] ? ops[op] : "none";
 }
@@ -77,7 +77,7 @@ size_t ref_size(enum oc_type type)
 	return types[type].extent;
 }
 
-bool ref_allowed(enum oc_op op, enum oc_type type)
+bool ref_allowed(enum oc_calc_op op, enum oc_type type)
 {
 	enum kind kind = types[type].kind;
 	bool integer = kind == SIGNED || kind == UNSIGNED;
@@ -188,7 +188,7 @@ static void put_real(enum oc_type type, void *p, long double value)
 		memcpy(p, &value, ldouble_bytes());
 }
 
-static void calc_int(enum oc_op op, enum oc_type type, void *out, const void *pa, const void *pb)
+static void calc_int(enum oc_calc_op op, enum oc_type type, void *out, const void *pa, const void *pb)
 {
 	uint64_t a = get_int(type, pa), b = get_int(type, pb), r;
 	bool a_less = types[type].kind == SIGNED ? (int64_t)a < (int64_t)b : a < b;
@@ -228,7 +228,7 @@ static void calc_int(enum oc_op op, enum oc_type type, void *out, const void *pa
 }
 
 /* Rounded once, in the type's own precision. */
-static long double arithmetic(enum oc_op op, enum oc_type type, long double a, long double b)
+static long double arithmetic(enum oc_calc_op op, enum oc_type type, long double a, long double b)
 {
 	volatile float f = (float)a, g = (float)b;
 	volatile double d = (double)a, e = (double)b;
@@ -240,7 +240,7 @@ static long double arithmetic(enum oc_op op, enum oc_type type, long double a, l
 	return op == OC_SUM ? a + b : a * b;
 }
 
-static void calc_real(enum oc_op op, enum oc_type type, void *out, const void *pa, const void *pb)
+static void calc_real(enum oc_calc_op op, enum oc_type type, void *out, const void *pa, const void *pb)
 {
 	long double a = get_real(type, pa), b = get_real(type, pb);
 
@@ -298,7 +298,7 @@ static void put_part(enum oc_type type, void *out, const void *from)
 	memcpy(out, from, type == OC_LDOUBLE ? ldouble_bytes() : types[type].size);
 }
 
-static void calc_pair(enum oc_op op, enum oc_type type, char *out, const char *a, const char *b)
+static void calc_pair(enum oc_calc_op op, enum oc_type type, char *out, const char *a, const char *b)
 {
 	enum oc_type value = types[type].value, index = types[type].index;
 	size_t at = types[type].at;
@@ -312,7 +312,7 @@ static void calc_pair(enum oc_op op, enum oc_type type, char *out, const char *a
 	put_part(index, out + at, better ? a + at : b + at);
 }
 
-void ref_calc(enum oc_op op, enum oc_type type, void *out, const void *a, const void *b)
+void ref_calc(enum oc_calc_op op, enum oc_type type, void *out, const void *a, const void *b)
 {
 	size_t at = types[type].at;
 
@@ -344,7 +344,7 @@ static bool same_part(enum oc_type type, const void *x, const void *y)
 	       (isnan(get_real(type, x)) && isnan(get_real(type, y)));
 }
 
-bool ref_same(enum oc_op op, enum oc_type type, const void *x, const void *y)
+bool ref_same(enum oc_calc_op op, enum oc_type type, const void *x, const void *y)
 {
 	size_t at = types[type].at;
 

@@ -13,18 +13,18 @@
 
 #include "calc.h"
 
-const char *ref_op_name(enum oc_op op);
+const char *ref_op_name(enum oc_calc_op op);
 const char *ref_type_name(enum oc_type type);
 
 /* Bytes of one element, and whether the standard has the pair (4.0, 6.9.2). */
 size_t ref_size(enum oc_type type);
-bool ref_allowed(enum oc_op op, enum oc_type type);
+bool ref_allowed(enum oc_calc_op op, enum oc_type type);
 
 /* *out = *a op *b, padding from @a. No alignment needed; no aliases. */
-void ref_calc(enum oc_op op, enum oc_type type, void *out, const void *a, const void *b);
+void ref_calc(enum oc_calc_op op, enum oc_type type, void *out, const void *a, const void *b);
 
 /* Equal bytes; NaN results of arithmetic equal each other. */
-bool ref_same(enum oc_op op, enum oc_type type, const void *x, const void *y);
+bool ref_same(enum oc_calc_op op, enum oc_type type, const void *x, const void *y);
 
 /* A random element: small values that often compare equal, extremes, zeros of
  * both signs, infinities, NaN, and noise in the padding. */

@@ -73,7 +73,7 @@ static bool buffer_guarded(const struct buffer *buf)
 /* One random call of oc_calc_fold(). */
 struct call {
 	const char *isa;
-	enum oc_op op;
+	enum oc_calc_op op;
 	enum oc_type type;
 	size_t size;
 	size_t count;
@@ -184,7 +184,7 @@ static int call_check(const struct call *call)
 	return 0;
 }
 
-static int test_fold(const struct oc_isa *isa, enum oc_op op, enum oc_type type)
+static int test_fold(const struct oc_isa *isa, enum oc_calc_op op, enum oc_type type)
 {
 	struct call call = {.isa = isa->name, .op = op, .type = type};
 	const void *src[MAX_SRC];
@@ -203,7 +203,7 @@ static int test_fold(const struct oc_isa *isa, enum oc_op op, enum oc_type type)
 }
 
 /* oc_calc() itself: apart, into the first operand, into the second. */
-static int test_pair(const struct oc_isa *isa, enum oc_op op, enum oc_type type)
+static int test_pair(const struct oc_isa *isa, enum oc_calc_op op, enum oc_type type)
 {
 	struct call call = {.isa = isa->name, .op = op, .type = type};
 	int failed;

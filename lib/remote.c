@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reach.h"
+#include "remote.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,22 +9,22 @@
 #include "kmap.h"
 #include "kreg.h"
 #include "mech_cma.h"
-#include "parcel.h"
+#include "relay.h"
 
 #define MAP_MIN	 ((size_t)16 << 10)  /* below this staging costs less than asking */
 #define CALL_MIN ((size_t)128 << 10) /* below this a page-by-page read loses */
 
 /* A slot of a peer, mapped for one operation. */
-struct oc_reach {
+struct oc_remote {
 	uint64_t seq; /* of the operation this is about */
 	struct oc_kmap *map;
 	char *at; /* NULL: not to be mapped */
 };
 
 /* Receive slots are written by peers only in plans that have a way around it. */
-static bool recv_is_written(const struct oc_run *run)
+static bool recv_is_written(const struct oc_op *op)
 {
-	const struct oc_plan *plan = run->plan;
+	const struct oc_plan *plan = op->plan;
 
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
 		const struct oc_step *step = &plan->steps[i];
@@ -36,17 +36,17 @@ static bool recv_is_written(const struct oc_run *run)
 	return false;
 }
 
-static uint32_t offer_recv_kernel(struct oc_run *run)
+static uint32_t offer_recv_kernel(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
+	const struct oc_bind *bind = op->bind;
 	uint32_t place;
 
-	if (!(run->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN || bind->recv_hole ||
-	    !recv_is_written(run) ||
-	    oc_kreg_get_reused(run->group->node, bind->recv, bind->recv_bytes, true, &place))
+	if (!(op->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN || bind->recv_hole ||
+	    !recv_is_written(op) ||
+	    oc_kreg_get_reused(op->group->node, bind->recv, bind->recv_bytes, true, &place))
 		return 0;
-	run->recv_place = (int)place;
-	run->line->recv = (uintptr_t)bind->recv;
+	op->recv_place = (int)place;
+	op->line->recv = (uintptr_t)bind->recv;
 	return OC_EP_RECV_MAP | place << OC_EP_RECV_PLACE;
 }
 
@@ -55,9 +55,9 @@ static uint32_t offer_recv_kernel(struct oc_run *run)
  * the pages one by one, wherever that was measured: docs/tuning.md. So CMA is for
  * whom staging is forbidden to.
  */
-static bool copies_by_cma(const struct oc_run *run, size_t bytes)
+static bool copies_by_cma(const struct oc_op *op, size_t bytes)
 {
-	return run->group->cma && bytes >= CALL_MIN && !(oc_env()->mech & OC_MECH_STAGED);
+	return op->group->cma && bytes >= CALL_MIN && !(oc_env()->mech & OC_MECH_STAGED);
 }
 
 /*
@@ -65,106 +65,106 @@ static bool copies_by_cma(const struct oc_run *run, size_t bytes)
  * do its share. What goes to all at once would be read once for each, and what is
  * folded would be copied once more: those plans' other way is the better one.
  */
-static uint32_t offer_recv_cma(struct oc_run *run)
+static uint32_t offer_recv_cma(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
-	const struct oc_plan *plan = run->plan;
+	const struct oc_bind *bind = op->bind;
+	const struct oc_plan *plan = op->plan;
 
-	if (!copies_by_cma(run, bind->recv_bytes) || !recv_is_written(run))
+	if (!copies_by_cma(op, bind->recv_bytes) || !recv_is_written(op))
 		return 0;
 	for (uint32_t i = 0; i < plan->nsteps; i++)
 		if (plan->steps[i].kind == OC_STEP_CALC ||
 		    (plan->steps[i].cond != OC_COND_ALWAYS &&
 		     plan->steps[i].cond_rank == OC_RANK_ALL))
 			return 0;
-	run->line->recv = (uintptr_t)bind->recv;
+	op->line->recv = (uintptr_t)bind->recv;
 	return OC_EP_RECV_CMA;
 }
 
-static uint32_t offer_recv(struct oc_run *run)
+static uint32_t offer_recv(struct oc_op *op)
 {
-	uint32_t flags = offer_recv_kernel(run);
+	uint32_t flags = offer_recv_kernel(op);
 
-	return flags ? flags : offer_recv_cma(run);
+	return flags ? flags : offer_recv_cma(op);
 }
 
 /*
  * Memory that is used once is worth a copy by system call where that beats
  * staging (bind->call), and nothing else; whatever comes again is mapped.
  */
-static uint32_t offer_send_kernel(struct oc_run *run)
+static uint32_t offer_send_kernel(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
-	uint32_t kernel = run->group->kernel, place, flag = OC_EP_SEND_MAP;
+	const struct oc_bind *bind = op->bind;
+	uint32_t kernel = op->group->kernel, place, flag = OC_EP_SEND_MAP;
 	bool once = kernel & OC_MECH_KCOPY && bind->call && bind->send_bytes >= CALL_MIN;
 	bool again = true;
 	int err = -EAGAIN;
 
 	if (once)
-		err = oc_kreg_get(run->group->node, bind->send, bind->send_bytes, false, &place,
+		err = oc_kreg_get(op->group->node, bind->send, bind->send_bytes, false, &place,
 				  &again);
 	else if (kernel & OC_MECH_MAP && bind->send_bytes >= MAP_MIN)
-		err = oc_kreg_get_reused(run->group->node, bind->send, bind->send_bytes, false,
+		err = oc_kreg_get_reused(op->group->node, bind->send, bind->send_bytes, false,
 					 &place);
 	if (err)
 		return 0;
 	if (!again || !(kernel & OC_MECH_MAP))
 		flag = OC_EP_SEND_KCOPY;
-	run->send_place = (int)place;
+	op->send_place = (int)place;
 	return flag | place << OC_EP_SEND_PLACE;
 }
 
-static uint32_t offer_send(struct oc_run *run)
+static uint32_t offer_send(struct oc_op *op)
 {
-	const struct oc_bind *bind = run->bind;
+	const struct oc_bind *bind = op->bind;
 	uint32_t flags = 0;
 
-	if (run->group->kernel)
-		flags = offer_send_kernel(run);
-	if (!flags && copies_by_cma(run, bind->send_bytes))
+	if (op->group->kernel)
+		flags = offer_send_kernel(op);
+	if (!flags && copies_by_cma(op, bind->send_bytes))
 		flags = OC_EP_SEND_CMA;
 	if (flags)
-		run->line->send = (uintptr_t)bind->send;
+		op->line->send = (uintptr_t)bind->send;
 	return flags;
 }
 
-void oc_reach_offer(struct oc_run *run, uint32_t *flags)
+void oc_remote_offer(struct oc_op *op, uint32_t *flags)
 {
 	/* First what must be writable: the send slot may be the same memory. */
-	if (run->bind->recv && !(*flags & OC_EP_RECV_HEAP))
-		*flags |= offer_recv(run);
-	if (run->foreign)
-		*flags |= offer_send(run);
+	if (op->bind->recv && !(*flags & OC_EP_RECV_HEAP))
+		*flags |= offer_recv(op);
+	if (op->foreign)
+		*flags |= offer_send(op);
 }
 
-void oc_reach_blame(struct oc_run *run, enum oc_slot slot)
+void oc_remote_blame(struct oc_op *op, enum oc_slot slot)
 {
-	int place = slot == OC_SLOT_RECV ? run->recv_place : run->send_place;
+	int place = slot == OC_SLOT_RECV ? op->recv_place : op->send_place;
 
 	if (place >= 0)
-		oc_kreg_blame(run->group->node, (uint32_t)place);
+		oc_kreg_blame(op->group->node, (uint32_t)place);
 	else /* A refusal of CMA is about the processes. */
-		run->group->cma = false;
+		op->group->cma = false;
 }
 
-void oc_reach_end(struct oc_run *run)
+void oc_remote_end(struct oc_op *op)
 {
-	struct oc_group *group = run->group;
+	struct oc_group *group = op->group;
 
-	for (uint32_t i = 0; run->mapped && i < 2 * group->size; i++) {
-		struct oc_reach *reach = &group->reach[i];
+	for (uint32_t i = 0; op->mapped && i < 2 * group->size; i++) {
+		struct oc_remote *remote = &group->remote[i];
 
-		if (reach->seq == group->seq && reach->map) {
-			oc_kmap_put(reach->map);
-			reach->map = NULL;
-			run->mapped--;
+		if (remote->seq == group->seq && remote->map) {
+			oc_kmap_put(remote->map);
+			remote->map = NULL;
+			op->mapped--;
 		}
 	}
-	if (run->send_place >= 0)
-		oc_kreg_put(group->node, (uint32_t)run->send_place);
-	if (run->recv_place >= 0)
-		oc_kreg_put(group->node, (uint32_t)run->recv_place);
-	run->send_place = run->recv_place = -1;
+	if (op->send_place >= 0)
+		oc_kreg_put(group->node, (uint32_t)op->send_place);
+	if (op->recv_place >= 0)
+		oc_kreg_put(group->node, (uint32_t)op->recv_place);
+	op->send_place = op->recv_place = -1;
 }
 
 /* What the owner of a slot says about it. */
@@ -177,18 +177,18 @@ struct offer {
 };
 
 /* A slot that needed none of this, had its owner's arena been mapped. */
-static bool is_in_arena(struct oc_run *run, uint32_t peer, enum oc_slot slot)
+static bool is_in_arena(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(run->group, peer));
+	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
 
 	if (slot == OC_SLOT_SEND)
 		return !(flags & OC_EP_SEND_AWAY);
 	return slot != OC_SLOT_RECV || flags & OC_EP_RECV_HEAP;
 }
 
-static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct offer *offer)
+static bool look_up(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct offer *offer)
 {
-	struct oc_group *group = run->group;
+	struct oc_group *group = op->group;
 	struct oc_ep_line *line = oc_group_line(group, peer);
 	uint32_t flags = oc_line_flags(line);
 	uint32_t shift = slot == OC_SLOT_RECV ? OC_EP_RECV_PLACE : OC_EP_SEND_PLACE;
@@ -196,11 +196,11 @@ static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct
 	uint32_t call = slot == OC_SLOT_RECV ? OC_EP_RECV_CMA : OC_EP_SEND_CMA;
 	struct oc_kreg_entry *entry;
 
-	if (is_in_arena(run, peer, slot)) {
+	if (is_in_arena(op, peer, slot)) {
 		const struct oc_ctl_rank *owner = &group->node->ranks[group->node_rank[peer]];
 
 		*offer = (struct offer){.addr = owner->arena_base +
-						oc_run_arena_offset(run, peer, slot),
+						oc_op_arena_offset(op, peer, slot),
 					.in_arena = true};
 		return true;
 	}
@@ -215,37 +215,37 @@ static bool look_up(struct oc_run *run, uint32_t peer, enum oc_slot slot, struct
 	return offer->offset < offer->bytes;
 }
 
-static struct oc_reach *reach_of(struct oc_group *group, uint32_t peer, enum oc_slot slot)
+static struct oc_remote *remote_of(struct oc_group *group, uint32_t peer, enum oc_slot slot)
 {
-	if (!group->reach)
-		group->reach = calloc(2 * (size_t)group->size, sizeof(*group->reach));
-	if (!group->reach)
+	if (!group->remote)
+		group->remote = calloc(2 * (size_t)group->size, sizeof(*group->remote));
+	if (!group->remote)
 		return NULL;
-	return &group->reach[slot == OC_SLOT_RECV ? group->size + peer : peer];
+	return &group->remote[slot == OC_SLOT_RECV ? group->size + peer : peer];
 }
 
-char *oc_reach_at(struct oc_run *run, uint32_t peer, enum oc_slot slot)
+char *oc_remote_at(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 {
-	struct oc_group *group = run->group;
-	struct oc_reach *reach = reach_of(group, peer, slot);
+	struct oc_group *group = op->group;
+	struct oc_remote *remote = remote_of(group, peer, slot);
 	struct offer offer;
 	char *base;
 
-	if (!reach || reach->seq == group->seq)
-		return reach ? reach->at : NULL;
-	*reach = (struct oc_reach){.seq = group->seq};
-	if (!look_up(run, peer, slot, &offer) || !offer.cookie ||
-	    oc_kmap_get(offer.cookie, 0, offer.bytes, slot == OC_SLOT_RECV, &reach->map, &base))
+	if (!remote || remote->seq == group->seq)
+		return remote ? remote->at : NULL;
+	*remote = (struct oc_remote){.seq = group->seq};
+	if (!look_up(op, peer, slot, &offer) || !offer.cookie ||
+	    oc_kmap_get(offer.cookie, 0, offer.bytes, slot == OC_SLOT_RECV, &remote->map, &base))
 		return NULL;
-	run->mapped++;
-	reach->at = base + offer.offset;
-	return reach->at;
+	op->mapped++;
+	remote->at = base + offer.offset;
+	return remote->at;
 }
 
-static int move(struct oc_run *run, enum oc_kdev_direction direction, uint32_t peer,
+static int move(struct oc_op *op, enum oc_kdev_direction direction, uint32_t peer,
 		const struct offer *offer, uint64_t off, void *here, size_t len)
 {
-	struct oc_group *group = run->group;
+	struct oc_group *group = op->group;
 	struct iovec iov = {.iov_base = here, .iov_len = len};
 	struct oc_cursor local;
 	uint32_t rank = group->node_rank[peer];
@@ -272,32 +272,32 @@ static int move(struct oc_run *run, enum oc_kdev_direction direction, uint32_t p
 	return err;
 }
 
-int oc_reach_get(struct oc_run *run, void *dst, uint32_t peer, enum oc_slot slot, uint64_t off,
-		 size_t len)
+int oc_remote_get(struct oc_op *op, void *dst, uint32_t peer, enum oc_slot slot, uint64_t off,
+		  size_t len)
 {
 	struct offer offer;
 	int err;
 
-	if (!look_up(run, peer, slot, &offer))
+	if (!look_up(op, peer, slot, &offer))
 		return -EOPNOTSUPP;
-	err = move(run, OC_KDEV_GET, peer, &offer, off, dst, len);
+	err = move(op, OC_KDEV_GET, peer, &offer, off, dst, len);
 	if (!err || !(slot == OC_SLOT_RECV || offer.in_arena))
 		return err;
 	/* In an eager plan the owner has gone on. */
-	if (run->plan->shape.eager)
+	if (op->plan->shape.eager)
 		return -ENOMEM;
-	return oc_parcel_move(run, peer, slot, off, dst, len, false);
+	return oc_relay_move(op, peer, slot, off, dst, len, false);
 }
 
-int oc_reach_put(struct oc_run *run, uint32_t peer, uint64_t off, const void *src, size_t len)
+int oc_remote_put(struct oc_op *op, uint32_t peer, uint64_t off, const void *src, size_t len)
 {
 	struct offer offer;
 
 	void *from = (void *)(uintptr_t)src;
 
-	if (!look_up(run, peer, OC_SLOT_RECV, &offer))
+	if (!look_up(op, peer, OC_SLOT_RECV, &offer))
 		return -EOPNOTSUPP;
-	if (!move(run, OC_KDEV_PUT, peer, &offer, off, from, len))
+	if (!move(op, OC_KDEV_PUT, peer, &offer, off, from, len))
 		return 0;
-	return oc_parcel_move(run, peer, OC_SLOT_RECV, off, from, len, true);
+	return oc_relay_move(op, peer, OC_SLOT_RECV, off, from, len, true);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "parcel.h"
+#include "relay.h"
 
 #include <errno.h>
 
@@ -7,10 +7,10 @@
 #include "heap.h"
 
 /* Puts this rank's parcel up at the owner: one at a time. */
-static int announce(struct oc_run *run, uint32_t peer)
+static int announce(struct oc_op *op, uint32_t peer)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
-	uint32_t mine = (run->group->rank + 1) << OC_EP_ASK_PARCEL;
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	uint32_t mine = (op->group->rank + 1) << OC_EP_ASK_PARCEL;
 
 	for (;;) {
 		uint32_t asked = atomic_load_explicit(&line->asked, memory_order_relaxed);
@@ -22,34 +22,34 @@ static int announce(struct oc_run *run, uint32_t peer)
 							  memory_order_release,
 							  memory_order_relaxed))
 			return 0;
-		err = oc_run_idle(run, peer, line, word);
+		err = oc_op_idle(op, peer, line, word);
 		if (err)
 			return err;
 	}
 }
 
 /* The owner looks at what it is asked for whenever it waits. */
-static int await_answer(struct oc_run *run, uint32_t peer)
+static int await_answer(struct oc_op *op, uint32_t peer)
 {
-	struct oc_ep_line *line = oc_group_line(run->group, peer);
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
 
 	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_EP_ASK_PARCEL ==
-	       run->group->rank + 1) {
+	       op->group->rank + 1) {
 		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-		int err = oc_run_idle(run, peer, line, word);
+		int err = oc_op_idle(op, peer, line, word);
 
 		if (err)
 			return err;
 	}
-	run->group->wait.turns = 0;
+	op->group->wait.turns = 0;
 	return 0;
 }
 
-int oc_parcel_move(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
-		   size_t len, bool put)
+int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
+		  size_t len, bool put)
 {
-	struct oc_ep_parcel *parcel = &run->group->me->parcel;
-	char *box = oc_keep_take(&run->parcel, OC_STAGE_CHUNK), *at = here;
+	struct oc_ep_parcel *parcel = &op->group->me->parcel;
+	char *box = oc_keep_take(&op->parcel, OC_STAGE_CHUNK), *at = here;
 	int err = box ? 0 : -ENOMEM;
 
 	while (len && !err) {
@@ -63,9 +63,9 @@ int oc_parcel_move(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_
 			.len = (uint32_t)part,
 			.page = (uint32_t)(((uintptr_t)box - oc_heap_range.base) / OC_STAGE_PAGE),
 			.put = put};
-		err = announce(run, peer);
+		err = announce(op, peer);
 		if (!err)
-			err = await_answer(run, peer);
+			err = await_answer(op, peer);
 		if (!err && !put)
 			oc_copy_bytes(at, box, part, false);
 		at += part;
@@ -77,14 +77,14 @@ int oc_parcel_move(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_
 	return err;
 }
 
-int oc_parcel_serve(struct oc_run *run, uint32_t asker)
+int oc_relay_serve(struct oc_op *op, uint32_t asker)
 {
-	const struct oc_ep_parcel parcel = run->group->ep[asker]->parcel;
-	const struct oc_bind *bind = run->bind;
+	const struct oc_ep_parcel parcel = op->group->ep[asker]->parcel;
+	const struct oc_bind *bind = op->bind;
 	const struct oc_keep slots[] = {
 		[OC_SLOT_SEND] = {(char *)(uintptr_t)bind->send, bind->send_bytes},
 		[OC_SLOT_RECV] = {bind->recv, bind->recv_bytes},
-		[OC_SLOT_SCRATCH] = run->scratch,
+		[OC_SLOT_SCRATCH] = op->scratch,
 	};
 	const struct oc_keep *slot = &slots[parcel.slot];
 	char *box, *at;
@@ -93,14 +93,14 @@ int oc_parcel_serve(struct oc_run *run, uint32_t asker)
 	    parcel.len > slot->bytes - parcel.off)
 		return -EMSGSIZE;
 	/* There is no other way, should the operation need all the room for itself. */
-	run->window.urgent = true;
-	box = oc_run_arena(run, asker, (uint64_t)parcel.page * OC_STAGE_PAGE, parcel.len);
-	run->window.urgent = run->plan->shape.eager;
+	op->window.urgent = true;
+	box = oc_op_arena(op, asker, (uint64_t)parcel.page * OC_STAGE_PAGE, parcel.len);
+	op->window.urgent = op->plan->shape.eager;
 	if (!box)
 		return -ENOMEM;
 	at = slot->at + parcel.off;
 	oc_copy_bytes(parcel.put ? at : box, parcel.put ? box : at, parcel.len, false);
-	atomic_fetch_and_explicit(&run->line->asked, (1u << OC_EP_ASK_PARCEL) - 1,
+	atomic_fetch_and_explicit(&op->line->asked, (1u << OC_EP_ASK_PARCEL) - 1,
 				  memory_order_release);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_PARCEL_H
-#define OC_PARCEL_H
+#ifndef OC_RELAY_H
+#define OC_RELAY_H
 
 /*
  * Bytes to or from a peer's slot that its owner has promised (the plan counts on it)
@@ -14,15 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run.h"
+#include "op.h"
 
 /* [off, off + len) of @peer's slot, filled from @here or, without @put, read to it.
  * 0, -ENOMEM, or -EPIPE with a peer gone. */
-int oc_parcel_move(struct oc_run *run, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
-		   size_t len, bool put);
+int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
+		  size_t len, bool put);
 
 /* For the owner: does what @asker's parcel asks for. 0; -EMSGSIZE when that is not in
  * the slot; -ENOMEM when the parcel cannot be mapped either. */
-int oc_parcel_serve(struct oc_run *run, uint32_t asker);
+int oc_relay_serve(struct oc_op *op, uint32_t asker);
 
 #endif
