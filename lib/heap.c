@@ -37,19 +37,15 @@
 #define RELEASE_MIN ((size_t)64 << 10) /* a forked child returns freed pages from here on */
 #define SPARSE_MIN  ((size_t)64 << 10) /* larger callocs leave untouched what is zero */
 
-struct oc_heap_range oc_heap_range;
-
 static struct {
 	pthread_mutex_t lock; /* init */
 	bool done;
-	bool copy; /* a forked child: the arena is a private copy, only freed from */
 	int err;
 	const char *reason;
-	struct oc_heap_arena arena;
 	char *extents;		   /* where the second part starts */
 	struct oc_mi_heap *shared; /* if mimalloc serves all threads from one */
 	pthread_key_t exit_key;
-} heap = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "not tried yet", .arena = {.fd = -1}};
+} heap = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "not tried yet"};
 
 static __thread struct {
 	struct oc_mi_heap *heap;
@@ -144,9 +140,7 @@ static int init_locked(const char **why)
 	if (err)
 		goto delete_key;
 
-	heap.arena = arena;
-	__atomic_store_n(&oc_heap_range.base, (uintptr_t)arena.base, __ATOMIC_RELAXED);
-	__atomic_store_n(&oc_heap_range.size, arena.size, __ATOMIC_RELEASE);
+	oc_heap_arena_publish(&arena);
 	return 0;
 
 delete_key:
@@ -175,32 +169,21 @@ int oc_heap_init(void)
 
 static bool heap_is_open(void)
 {
-	return __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE) && !heap.copy;
+	return __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE) && !oc_heap_is_copy;
 }
 
 const char *oc_heap_reason(void)
 {
+	if (oc_heap_is_copy)
+		return "a forked child has its own copy of the heap";
 	if (heap_is_open() && oc_heap_fd() < 0)
 		return "the program has closed the descriptor of the shared heap";
 	return heap.reason;
 }
 
-int oc_heap_fd(void)
-{
-	return oc_file_is(&heap.arena.file, heap.arena.fd) ? heap.arena.fd : -1;
-}
-
 void oc_heap_share(unsigned int processes)
 {
 	oc_heap_thp_allow(oc_memory_limit() / 8 / processes);
-}
-
-void oc_heap_become_copy(void)
-{
-	oc_file_close(&heap.arena.file, heap.arena.fd);
-	heap.arena.fd = -1;
-	heap.copy = true;
-	heap.reason = "a forked child has its own copy of the heap";
 }
 
 /* This thread's heap, made when it first needs one. */
@@ -302,7 +285,7 @@ void *oc_heap_calloc(size_t bytes)
 		/* mimalloc clears whatever it is handed. */
 		p = alloc_block(used_soon, bytes);
 		if (p)
-			oc_heap_arena_zero(&heap.arena, p, bytes);
+			oc_heap_arena_zero(oc_heap_arena(), p, bytes);
 	} else {
 		mine = thread_heap();
 		if (bytes < OC_HEAP_PAGE)
@@ -370,7 +353,7 @@ static void free_block(void *p, bool empty)
 	if (__builtin_expect(!usable, 0))
 		die_of_free(p);
 	oc_heap_onfork_forget(p, usable);
-	if (__builtin_expect(heap.copy, 0)) {
+	if (__builtin_expect(oc_heap_is_copy, 0)) {
 		release_copy(p, usable);
 	} else if (is_extent(p)) {
 		oc_heap_extent_free(p, usable, empty);
@@ -388,7 +371,7 @@ void oc_heap_free(void *p)
 
 int oc_heap_discard_advice(void)
 {
-	return heap.copy ? MADV_DONTNEED : MADV_REMOVE;
+	return oc_heap_is_copy ? MADV_DONTNEED : MADV_REMOVE;
 }
 
 size_t oc_heap_usable_size(const void *p)
@@ -441,9 +424,10 @@ void *oc_heap_realloc(void *p, size_t bytes)
 	if (!usable)
 		die_of_free(p);
 	/* An extent gives the rest back where it stands, others have to move for that. */
-	if (bytes <= usable && (bytes >= (is_extent(p) ? usable / 4 * 3 : usable / 3) || heap.copy))
+	if (bytes <= usable &&
+	    (bytes >= (is_extent(p) ? usable / 4 * 3 : usable / 3) || oc_heap_is_copy))
 		return p;
-	if (heap.copy)
+	if (oc_heap_is_copy)
 		return NULL;
 	if (is_extent(p) && bytes > EXTENT_MIN)
 		done = resize_extent(p, usable, bytes);
@@ -455,7 +439,7 @@ void *oc_heap_realloc(void *p, size_t bytes)
 	if (!q)
 		return NULL;
 	if (is_extent(p) && bytes > usable) {
-		free_block(p, oc_heap_move(&heap.arena, q, p, usable));
+		free_block(p, oc_heap_move(oc_heap_arena(), q, p, usable));
 	} else {
 		memcpy(q, p, bytes < usable ? bytes : usable);
 		oc_heap_free(p);

@@ -12,22 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hot: read by every free() of the program. Written once, by oc_heap_init(),
- * base before size, while other threads may read. */
-struct oc_heap_range {
-	uintptr_t base;
-	size_t size; /* 0: no arena */
-};
-extern struct oc_heap_range oc_heap_range __attribute__((visibility("hidden")));
-
-/* True if all of [p, p + len) lies in this process's arena. */
-static inline bool oc_heap_contains(const void *p, size_t len)
-{
-	size_t size = __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE);
-	size_t off = (uintptr_t)p - __atomic_load_n(&oc_heap_range.base, __ATOMIC_RELAXED);
-
-	return off < size && len <= size - off;
-}
+#include "heap_arena.h"
 
 /*
  * Makes the arena. Idempotent and thread-safe. 0, or -errno with the reason in
@@ -40,17 +25,8 @@ int oc_heap_init(void);
 /* Why not, or why no peer can have it; "" when usable. Static storage. */
 const char *oc_heap_reason(void);
 
-/* The arena's memfd, owned by the heap. -1 without an arena; in a forked child,
- * whose copy of the heap is its own and nobody's peer; and when the program has
- * closed it. Then the heap goes on, but no new peer can map it. */
-int oc_heap_fd(void);
-
 /* So many processes with a heap, this one among them, share the machine's memory. */
 void oc_heap_share(unsigned int processes);
-
-/* Registers the fork handlers. They must be the program's first: call it from
- * a constructor. Idempotent; oc_heap_init() calls it too. */
-void oc_heap_fork_register(void);
 
 /*
  * Any thread; memory may be freed by any thread. NULL when full, in a thread

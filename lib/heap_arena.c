@@ -18,6 +18,10 @@
 #define ARENA_MIN ((size_t)256 << 20) /* less is not worth the trouble */
 #define GIB	  ((size_t)1 << 30)
 
+static struct oc_heap_arena own = {.fd = -1};
+struct oc_heap_range oc_heap_range;
+bool oc_heap_is_copy;
+
 /* With vm.overcommit_memory=2 the kernel answers an exhausted commit limit by
  * SIGBUS at the first touch of shared memory, where malloc() would have
  * returned NULL. */
@@ -163,4 +167,28 @@ void oc_heap_arena_destroy(struct oc_heap_arena *arena)
 	munmap(arena->base, arena->size);
 	close(arena->fd);
 	*arena = (struct oc_heap_arena){.fd = -1};
+}
+
+void oc_heap_arena_publish(const struct oc_heap_arena *arena)
+{
+	own = *arena;
+	__atomic_store_n(&oc_heap_range.base, (uintptr_t)own.base, __ATOMIC_RELAXED);
+	__atomic_store_n(&oc_heap_range.size, own.size, __ATOMIC_RELEASE);
+}
+
+const struct oc_heap_arena *oc_heap_arena(void)
+{
+	return &own;
+}
+
+int oc_heap_fd(void)
+{
+	return oc_file_is(&own.file, own.fd) ? own.fd : -1;
+}
+
+void oc_heap_become_copy(void)
+{
+	oc_file_close(&own.file, own.fd);
+	own.fd = -1;
+	oc_heap_is_copy = true;
 }

@@ -62,7 +62,7 @@
 #include <unistd.h>
 
 #include "env.h"
-#include "heap.h"
+#include "heap_arena.h"
 #include "heap_helper.h"
 #include "heap_onfork.h"
 #include "heap_span.h"

@@ -2,9 +2,8 @@
 #ifndef OC_HEAP_FORK_H
 #define OC_HEAP_FORK_H
 
-/* In a forked child, once its copy of the arena stands: from now on the heap
- * hands out nothing and frees without the allocator. Closes the memfd, unless the
- * program has. */
-void oc_heap_become_copy(void);
+/* Registers the fork handlers. They must be the program's first: call it from
+ * a constructor. Idempotent; oc_heap_init() calls it too. */
+void oc_heap_fork_register(void);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "env.h"
 #include "heap.h"
+#include "heap_fork.h"
 #include "next.h"
 
 /* From here on a copy saved is worth more than what the heap costs. Smaller blocks of
