@@ -13,6 +13,7 @@
 #include "area.h"
 #include "env.h"
 #include "memfd.h"
+#include "quiet.h"
 
 #define OC_CTL_MAGIC 0x6c74636fu
 #define OC_CTL_ABI   4u
@@ -34,8 +35,8 @@ static int map_segment(struct oc_node *node, uint64_t bytes)
 	if (at == MAP_FAILED)
 		return -errno;
 	/* A forked child is not a rank, and a core file not the place. */
-	madvise(at, bytes, MADV_DONTFORK);
-	madvise(at, bytes, MADV_DONTDUMP);
+	oc_quiet_madvise(at, bytes, MADV_DONTFORK);
+	oc_quiet_madvise(at, bytes, MADV_DONTDUMP);
 	node->ctl = at;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "heap_mimalloc.h"
 #include "heap_thp.h"
 #include "memfd.h"
+#include "quiet.h"
 #include "space.h"
 
 #define ZERO_STEP (64 << 10)	      /* cleared from the first page found */
@@ -121,7 +122,7 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 		 0) == MAP_FAILED)
 		goto unmap;
 	/* fork() must not share it: heap_fork.c. */
-	if (madvise(base, size, MADV_DONTFORK))
+	if (oc_quiet_madvise(base, size, MADV_DONTFORK))
 		goto unmap;
 	*why = "";
 	*arena = (struct oc_heap_arena){.base = base, .size = size, .fd = fd, .file = file};

@@ -23,7 +23,7 @@ void oc_heap_dump_create(char *base, size_t size)
 	size_t bytes = (granules + WORD_BITS - 1) / WORD_BITS * sizeof(*dump.dumped);
 	void *table = oc_heap_table_map(bytes, false);
 
-	madvise(base, size, MADV_DONTDUMP);
+	oc_quiet_madvise(base, size, MADV_DONTDUMP);
 	dump.dumped = NULL;
 	if (!table)
 		return;

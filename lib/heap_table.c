@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap_table.h"
 
+#include "quiet.h"
+
 #include <sys/mman.h>
 
 void *oc_heap_table_map(size_t bytes, bool inherited)
@@ -11,7 +13,7 @@ void *oc_heap_table_map(size_t bytes, bool inherited)
 	if (table == MAP_FAILED)
 		return NULL;
 	if (!inherited)
-		madvise(table, bytes, MADV_DONTFORK);
-	madvise(table, bytes, MADV_NOHUGEPAGE);
+		oc_quiet_madvise(table, bytes, MADV_DONTFORK);
+	oc_quiet_madvise(table, bytes, MADV_NOHUGEPAGE);
 	return table;
 }

@@ -12,9 +12,8 @@
  * tells libfabric (userfaultfd); its other way, memhooks, changes the tables by which programs
  * and libraries call that function, and hears of nothing that malloc does, the C library's or ours.
  * Their hooks take locks and do not allocate; nothing of ours may be locked meanwhile.
- * The preload, whose own madvise() comes before it, sets this.
  */
-extern int (*oc_hooked_madvise)(void *p, size_t bytes, int advice);
+int oc_hooked_madvise(void *p, size_t bytes, int advice);
 
 /* They hear of [p, p + bytes), shared memory, as if it were unmapped. Nothing else
  * happens: the kernel refuses that advice for shared memory, after they were called. */

@@ -29,6 +29,7 @@
 #include "kmap.h"
 #include "kreg.h"
 #include "probe.h"
+#include "quiet.h"
 #include "region.h"
 #include "rendezvous.h"
 #include "stage.h"
@@ -68,7 +69,7 @@ static const uint32_t *map_mine(void)
 
 	if (page == MAP_FAILED)
 		return NULL;
-	if (madvise(page, sizeof(*page), MADV_WIPEONFORK)) {
+	if (oc_quiet_madvise(page, sizeof(*page), MADV_WIPEONFORK)) {
 		munmap(page, sizeof(*page));
 		return NULL;
 	}

@@ -3,11 +3,12 @@
 #define OC_QUIET_H
 
 /*
- * System calls of a child in the midst of fork(). The C library's functions may have
- * been overwritten by whoever caches registrations of memory (preload/memory.c), with
- * hooks that take locks: another thread of the parent may have held one, which then
- * stays locked in the child for ever, and the parent waits for the child. What they
- * would hear of was registered by the parent and is no concern of the child.
+ * System calls past whoever listens to the C library's: the preload's own madvise(), and
+ * hooks of those who cache registrations of memory (hooked.h). For mappings that no
+ * program sees; and for a child in the midst of fork(), as such hooks take locks: another
+ * thread of the parent may have held one, which then stays locked in the child for ever,
+ * and the parent waits for the child. What they would hear of was registered by the
+ * parent and is no concern of the child.
  */
 
 #include <stddef.h>

@@ -11,6 +11,8 @@
  */
 #include "window.h"
 
+#include "quiet.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -133,8 +135,8 @@ static void unreserve(char *hole, size_t room, char *at, size_t bytes)
 /* A forked child is not a rank, and a core file not the place. */
 static void set_apart(char *at, size_t bytes)
 {
-	madvise(at, bytes, MADV_DONTFORK);
-	madvise(at, bytes, MADV_DONTDUMP);
+	oc_quiet_madvise(at, bytes, MADV_DONTFORK);
+	oc_quiet_madvise(at, bytes, MADV_DONTDUMP);
 }
 
 static int map_whole(struct oc_node_peer *peer, int fd, size_t size)

@@ -3,11 +3,9 @@
  * Calls that tell shared memory from private memory: on blocks of the heap they do
  * what they would on blocks of the C library.
  */
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,14 +17,6 @@
 #include "hooked.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-/* Early, as dlsym() is nothing for signal handlers. */
-static __attribute__((constructor)) void resolve(void)
-{
-	void *found = dlsym(RTLD_NEXT, "madvise");
-
-	memcpy(&oc_hooked_madvise, &found, sizeof(found));
-}
 
 /* What children are to have is asked of the kernel for what lies outside the arena. */
 static int advise_fork(void *p, size_t bytes, int advice)
@@ -56,9 +46,6 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 
 	if (__builtin_expect(discards && bytes && oc_heap_contains(p, bytes), 0))
 		advice = oc_heap_discard_advice();
-	/* In another library's constructor, before ours. */
-	if (__builtin_expect(oc_hooked_madvise == madvise, 0))
-		resolve();
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
 	return oc_hooked_madvise(p, bytes, advice);
