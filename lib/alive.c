@@ -11,7 +11,7 @@
  * know still may; hence an unlocked byte is only a suspicion, confirmed by the
  * PID and its start time where the PID means anything to us.
  */
-#include "node.h"
+#include "alive.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "alive.h"
 #include "heap.h"
 #include "kdev.h"
 #include "mech.h"

@@ -5,7 +5,8 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 
-#include "mech_cma.h"
+#include "alive.h"
+#include "cma.h"
 
 #define BATCH 64
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap_table.h"
 
-#include "quiet.h"
-
 #include <sys/mman.h>
+
+#include "quiet.h"
 
 void *oc_heap_table_map(size_t bytes, bool inherited)
 {

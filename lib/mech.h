@@ -16,7 +16,7 @@
 
 #include "cursor.h"
 #include "node.h"
-#include "region.h"
+#include "region_ref.h"
 
 /* Regions of a mechanism with this flag can be pointers: .at is defined. */
 #define OC_MECH_POINTS 0x1u

@@ -12,7 +12,7 @@
 #include "cursor.h"
 #include "kdev.h"
 #include "node.h"
-#include "region.h"
+#include "region_ref.h"
 
 /* oc_mech.probe() of the mechanism @bit. */
 int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why, size_t size);

@@ -4,6 +4,7 @@
  * segment, so it reaches every region, and it never faults: both ends let the
  * kernel copy (lib/guard.c).
  */
+#include "alive.h"
 #include "mech.h"
 
 #include <errno.h>

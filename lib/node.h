@@ -112,19 +112,6 @@ static inline char *oc_node_area(const struct oc_node *node, uint32_t rank)
 	return (char *)node->ctl + node->ctl->area_off + rank * node->ctl->area_bytes;
 }
 
-/* False when the peer has left or its process is known to be gone. Costs a
- * system call or two: for slow paths. Any thread. lib/alive.c */
-bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer);
-
-/* True for the first rank of the node that asks this of a dead one: who is to say so. */
-static inline bool oc_node_mourn(const struct oc_node *node, uint32_t peer)
-{
-	return !atomic_exchange(&node->ranks[peer].mourned, 1);
-}
-
-/* Takes the lock that says "alive" and fills in who this process is. */
-int oc_node_declare(struct oc_node *node);
-
 /* False in a child forked from the process that joined: there the control
  * segment and the arenas are not mapped. */
 static inline bool oc_node_mine(const struct oc_node *node)
@@ -133,8 +120,5 @@ static inline bool oc_node_mine(const struct oc_node *node)
 		return *node->mine != 0;
 	return (uint32_t)getpid() == node->pid;
 }
-
-/* True if the control segment's descriptor still is what was joined: lib/file.h. */
-bool oc_node_owns_fd(const struct oc_node *node);
 
 #endif

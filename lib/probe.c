@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cma.h"
 #include "env.h"
 #include "heap.h"
 #include "kdev.h"
 #include "kmap.h"
-#include "mech_cma.h"
 #include "mech_kcopy.h"
 #include "window.h"
 #include "../include/uapi/onecopy.h"

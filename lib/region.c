@@ -9,9 +9,11 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "alive.h"
 #include "futex.h"
 #include "heap.h"
 #include "kdev.h"
+#include "region_ref.h"
 #include "stage.h"
 #include "../include/uapi/onecopy.h"
 
@@ -63,6 +65,23 @@ static int make_cookie(struct oc_node *node, uint32_t slot, oc_cookie *cookie)
 		*cookie = bits ^ node->ctl->cookie_mask;
 	} while (!*cookie);
 	return 0;
+}
+
+/* For this rank's service thread: the region behind a peer's request, without a hazard;
+ * oc_region_destroy() asks oc_stage_serves() instead. */
+static int own(struct oc_node *node, oc_cookie cookie, uint32_t need, struct oc_region_ref *ref)
+{
+	uint32_t index = oc_cookie_slot(node, cookie);
+
+	if (!cookie || oc_cookie_owner(node, cookie) != node->rank ||
+	    atomic_load(&node->table->owned[index]) != cookie)
+		return -EINVAL;
+	ref->cookie = cookie;
+	ref->owner = node->rank;
+	ref->slot = &oc_region_area(node, node->rank)->slot[index];
+	ref->hazard = NULL;
+	oc_region_read(node, ref);
+	return (ref->flags & need) == need ? 0 : -EACCES;
 }
 
 int oc_region_table_create(struct oc_node *node)
@@ -328,7 +347,7 @@ int oc_region_create(oc_node *node, const struct iovec *iov, size_t iovcnt, uint
 	 * requester finds out, and then it is too late to start the thread. */
 	if (!node->table->serving) {
 		node->table->serving = true;
-		oc_stage_start(node);
+		oc_stage_start(node, own);
 	}
 	err = publish(node, iov, iovcnt, flags, &cookie);
 	pthread_mutex_unlock(&node->table->lock);
@@ -377,19 +396,4 @@ void oc_region_table_destroy(struct oc_node *node)
 	pthread_mutex_destroy(&node->table->lock);
 	free(node->table);
 	node->table = NULL;
-}
-
-int oc_region_own(struct oc_node *node, oc_cookie cookie, uint32_t need, struct oc_region_ref *ref)
-{
-	uint32_t index = oc_cookie_slot(node, cookie);
-
-	if (!cookie || oc_cookie_owner(node, cookie) != node->rank ||
-	    atomic_load(&node->table->owned[index]) != cookie)
-		return -EINVAL;
-	ref->cookie = cookie;
-	ref->owner = node->rank;
-	ref->slot = &oc_region_area(node, node->rank)->slot[index];
-	ref->hazard = NULL;
-	oc_region_read(node, ref);
-	return (ref->flags & need) == need ? 0 : -EACCES;
 }

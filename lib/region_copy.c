@@ -4,8 +4,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "alive.h"
 #include "mech.h"
-#include "region.h"
+#include "region_ref.h"
 
 /* Of a copy between two regions neither of which is a pointer here. */
 #define BOUNCE_BYTES (256u << 10)

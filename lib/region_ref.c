@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Looking a cookie up in its owner's table, and holding what it names. */
-#include "region.h"
+#include "alive.h"
+#include "region_ref.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cma.h"
 #include "env.h"
 #include "kdev.h"
 #include "kmap.h"
 #include "kreg.h"
-#include "mech_cma.h"
 #include "relay.h"
 
 #define MAP_MIN	 ((size_t)16 << 10)  /* below this staging costs less than asking */

@@ -9,16 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "env.h"
 #include "futex.h"
 #include "guard.h"
-#include "region.h"
 
 #define STACK_BYTES (128u << 10)
 #define SLEEP_NS    10000000L
 #define IDLE_NS	    3600000000000L
 
 struct oc_stage_service {
+	oc_stage_lookup *lookup;
 	pthread_t thread;
 	_Atomic bool stop;
 	_Atomic bool ended;
@@ -115,7 +116,7 @@ static int serve_all(struct serving *it)
 	uint32_t need = request->direction == OC_STAGE_GET ? OC_REGION_READ : OC_REGION_WRITE;
 	struct oc_region_ref region;
 	uint32_t done = 0;
-	int err = oc_region_own(it->node, request->cookie, need, &region);
+	int err = it->node->service->lookup(it->node, request->cookie, need, &region);
 
 	if (err)
 		return err;
@@ -175,7 +176,7 @@ static void *run_service(void *arg)
 	return NULL;
 }
 
-int oc_stage_start(struct oc_node *node)
+int oc_stage_start(struct oc_node *node, oc_stage_lookup *lookup)
 {
 	struct oc_stage_service *service = calloc(1, sizeof(*service));
 	size_t stack = STACK_BYTES;
@@ -185,6 +186,7 @@ int oc_stage_start(struct oc_node *node)
 
 	if (!service)
 		return -ENOMEM;
+	service->lookup = lookup;
 	node->service = service;
 	if (stack < (size_t)PTHREAD_STACK_MIN)
 		stack = (size_t)PTHREAD_STACK_MIN;

@@ -33,6 +33,7 @@
 
 #include "area.h"
 #include "node.h"
+#include "region_ref.h"
 
 #define OC_STAGE_CHUNK	(64u << 10) /* all of them stay in a second-level cache */
 #define OC_STAGE_CHUNKS 8
@@ -82,8 +83,12 @@ void oc_stage_publish(struct oc_stage_word *word, uint32_t value);
  * time to ask whether the other side still lives. */
 void oc_stage_wait(const struct oc_node *node, struct oc_stage_word *word, uint32_t seen);
 
+/* The region of this rank that a request names, for the service to copy. 0 or -errno. */
+typedef int oc_stage_lookup(struct oc_node *node, oc_cookie cookie, uint32_t need,
+			    struct oc_region_ref *ref);
+
 /* Starts this rank's service thread. 0 or -errno: then nobody can stage. */
-int oc_stage_start(struct oc_node *node);
+int oc_stage_start(struct oc_node *node, oc_stage_lookup *lookup);
 void oc_stage_stop(struct oc_node *node);
 
 /* May this rank's service be copying on @cookie right now? */

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "clock.h"
 #include "futex.h"
 

@@ -11,13 +11,13 @@
  */
 #include "window.h"
 
-#include "quiet.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "quiet.h"
 
 #define PAGE	  4096u
 #define HUGE_PAGE ((size_t)2 << 20)

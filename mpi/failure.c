@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "env.h"
 
 #define LAUNCHER_MS 2000 /* in which it has noticed a death and ended the job */

@@ -188,7 +188,8 @@ static void put_real(enum oc_type type, void *p, long double value)
 		memcpy(p, &value, ldouble_bytes());
 }
 
-static void calc_int(enum oc_calc_op op, enum oc_type type, void *out, const void *pa, const void *pb)
+static void calc_int(enum oc_calc_op op, enum oc_type type, void *out, const void *pa,
+		     const void *pb)
 {
 	uint64_t a = get_int(type, pa), b = get_int(type, pb), r;
 	bool a_less = types[type].kind == SIGNED ? (int64_t)a < (int64_t)b : a < b;
@@ -240,7 +241,8 @@ static long double arithmetic(enum oc_calc_op op, enum oc_type type, long double
 	return op == OC_SUM ? a + b : a * b;
 }
 
-static void calc_real(enum oc_calc_op op, enum oc_type type, void *out, const void *pa, const void *pb)
+static void calc_real(enum oc_calc_op op, enum oc_type type, void *out, const void *pa,
+		      const void *pb)
 {
 	long double a = get_real(type, pa), b = get_real(type, pb);
 
@@ -298,7 +300,8 @@ static void put_part(enum oc_type type, void *out, const void *from)
 	memcpy(out, from, type == OC_LDOUBLE ? ldouble_bytes() : types[type].size);
 }
 
-static void calc_pair(enum oc_calc_op op, enum oc_type type, char *out, const char *a, const char *b)
+static void calc_pair(enum oc_calc_op op, enum oc_type type, char *out, const char *a,
+		      const char *b)
 {
 	enum oc_type value = types[type].value, index = types[type].index;
 	size_t at = types[type].at;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "ctl.h"
 #include "guard.h"
 #include "mech.h"

@@ -20,6 +20,7 @@
 
 #include <onecopy/onecopy.h>
 
+#include "alive.h"
 #include "cpus.h"
 #include "ctl.h"
 #include "env.h"

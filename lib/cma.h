@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_MECH_CMA_H
-#define OC_MECH_CMA_H
+#ifndef OC_CMA_H
+#define OC_CMA_H
 
 /* Cross Memory Attach: process_vm_readv(2) and process_vm_writev(2). */
 
