@@ -6,7 +6,7 @@
  * other's block, nearest neighbour first, so that no two start on the same one.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 static struct oc_step step_block(const struct oc_plan *plan, uint32_t peer, uint64_t off,

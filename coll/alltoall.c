@@ -5,7 +5,7 @@
  * end whether the other knows of the same block.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)

@@ -4,7 +4,7 @@
  * other's line. Flat: one store a rank, n - 1 loads that move in parallel.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 struct oc_plan *oc_coll_barrier(const struct oc_shape *shape)

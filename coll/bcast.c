@@ -8,7 +8,7 @@
  * n - 1 times, for one more round of waiting.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 #define SPREAD_MIN (64u << 10)

@@ -23,7 +23,7 @@
 
 #include <stdint.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 enum oc_coll {
 	OC_COLL_NONE,

@@ -9,7 +9,7 @@
  * none for allreduce: every rank would fold everything.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 static void stage(struct oc_plan *plan, uint64_t off, uint64_t len)

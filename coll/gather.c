@@ -4,7 +4,7 @@
  * the root copies its own. A root whose buffer is out of reach pulls instead.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 static void plan_leaf(struct oc_plan *plan, struct oc_step wait, struct oc_step push)

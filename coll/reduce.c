@@ -11,7 +11,7 @@
  * are folded into scratch memory and pulled from there.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 /* This rank folds [off, off + len) itself. */

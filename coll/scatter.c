@@ -4,7 +4,7 @@
  * while the root copies its own.
  */
 #include "coll.h"
-#include "ep.h"
+#include "exec/ep.h"
 #include "steps.h"
 
 static void plan_leaf(struct oc_plan *plan, struct oc_step ready, struct oc_step pull)

@@ -4,7 +4,7 @@
 
 /* The steps generators are made of, and how work is divided among ranks. */
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Stages that follow OC_STAGE_READY. */
 #define STAGE_DONE  2u

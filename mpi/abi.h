@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include "calc.h"
+#include "bytes/calc.h"
 
 struct oc_abi {
 	MPI_Comm comm_world;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "copy.h"
-#include "heap.h"
+#include "bytes/copy.h"
+#include "heap/heap.h"
 
 /* MPI_Pack counts in int: pack this much at a time. */
 #define PACK_STEP ((size_t)1 << 20)

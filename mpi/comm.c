@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "env.h"
+#include "base/env.h"
 
 /* The communicator looked up last. Handles are used again after MPI_Comm_free,
  * so a count of freed ones says whether it still holds. */

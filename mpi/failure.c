@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alive.h"
-#include "env.h"
+#include "base/env.h"
+#include "segment/alive.h"
 
 #define LAUNCHER_MS 2000 /* in which it has noticed a death and ended the job */
 

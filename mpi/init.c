@@ -16,9 +16,9 @@
 
 #include <onecopy/onecopy.h>
 
-#include "env.h"
-#include "heap.h"
 #include "../preload/malloc.h"
+#include "base/env.h"
+#include "heap/heap.h"
 #include "presence.h"
 #include "tell.h"
 #include "tune.h"

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
-#include "env.h"
-#include "heap.h"
 #include "../preload/malloc.h"
+#include "abi.h"
+#include "base/env.h"
+#include "heap/heap.h"
 
 #define ALIGN_MIN ((size_t)4096)
 

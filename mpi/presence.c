@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "env.h"
-#include "wire.h"
+#include "base/address.h"
+#include "base/env.h"
+#include "base/wire.h"
 
 #define BACKLOG 4096 /* peers that have looked; the kernel's limit is as high */
 /* How long the first waits for a rank that does not go away, and one for the first. */

@@ -10,11 +10,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "adapter.h"
-#include "call.h"
-#include "env.h"
-#include "heap.h"
 #include "../preload/malloc.h"
+#include "adapter.h"
+#include "base/env.h"
+#include "call.h"
+#include "heap/heap.h"
 #include "presence.h"
 
 struct oc_record *oc_record;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "env.h"
+#include "base/env.h"
 
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes)
 {

@@ -8,8 +8,8 @@
 
 #include <onecopy/onecopy.h>
 
-#include "env.h"
 #include "../preload/malloc.h"
+#include "base/env.h"
 
 /* What one rank has to say. */
 struct notes {

@@ -3,7 +3,7 @@
 #define OC_MPI_TUNE_H
 
 #include "adapter.h"
-#include "env.h"
+#include "base/env.h"
 
 /* From which size on each collective is served, and which stores it uses.
  * Called on one rank, which tells the others. */

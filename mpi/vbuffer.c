@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heap.h"
+#include "heap/heap.h"
 
 /* Memory for a copy of the served blocks, off[] and bytes being known. */
 static int alloc_packed(struct oc_vbuffer *v)

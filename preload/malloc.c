@@ -22,9 +22,9 @@
 
 #include <onecopy/onecopy.h>
 
-#include "env.h"
-#include "heap.h"
-#include "heap_fork.h"
+#include "base/env.h"
+#include "heap/fork.h"
+#include "heap/heap.h"
 #include "next.h"
 
 /* From here on a copy saved is worth more than what the heap costs. Smaller blocks of

@@ -10,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "env.h"
-#include "heap.h"
-#include "heap_onfork.h"
-#include "heap_span.h"
-#include "hooked.h"
+#include "base/env.h"
+#include "base/hooked.h"
+#include "heap/heap.h"
+#include "heap/onfork.h"
+#include "heap/span.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -27,7 +27,7 @@ from onecopy.stats import size
 
 #: The kernel's numbers of the first namespaces (include/linux/proc_ns.h).
 FIRST_PID_NAMESPACE, FIRST_USER_NAMESPACE = 0xEFFFFFFC, 0xEFFFFFFD
-#: lib/heap_arena.c: the least arena, and how much of a limited address space one may take.
+#: lib/heap/arena.c: the least arena, and how much of a limited address space one may take.
 ARENA_MIN = 256 << 20
 ADDRESS_SPACE_SHARE = 4
 #: Docker's default: too little for many an MPI.
@@ -194,7 +194,7 @@ def shared_failure(results: list[dict[str, Any]]) -> tuple[str, str]:
 
 
 def heap_limits() -> tuple[str, str]:
-    """("", "") or which limit leaves no room for the arena, and the fix: the rules of lib/heap_arena.c."""
+    """("", "") or which limit leaves no room for the arena, and the fix: the rules of lib/heap/arena.c."""
     if machine.read("/proc/sys/vm/overcommit_memory") == "2":
         return (
             "vm.overcommit_memory is 2: shared memory would end in SIGBUS where malloc returns NULL",
@@ -280,7 +280,7 @@ def find_mpi() -> dict[str, str]:
 
 
 def wishes() -> dict[str, str]:
-    """The variables of lib/env.c that are set."""
+    """The variables of lib/base/env.c that are set."""
     names = ("ONECOPY", "ONECOPY_HEAP", "ONECOPY_THP", "ONECOPY_MECH", "ONECOPY_MIN")
     return {name: os.environ[name] for name in names if name in os.environ}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What huge pages the shared heap has here, and what would give it more: the rules of lib/heap_thp.c."""
+"""What huge pages the shared heap has here, and what would give it more: the rules of lib/heap/huge.c."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _release() -> tuple[int, int]:
 
 
 def reports_free_pages() -> bool:
-    """In a virtual machine whose host has to back each huge page anew: lib/thp.c."""
+    """In a virtual machine whose host has to back each huge page anew: lib/base/thp.c."""
     order = machine.read(REPORTS).strip()
     return order.isdigit() and int(order) <= LARGEST
 

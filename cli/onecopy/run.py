@@ -173,7 +173,7 @@ def choose(command: Sequence[str]) -> tuple[Path | None, str]:
 
 
 def settings(args: argparse.Namespace) -> dict[str, str]:
-    """Our variables as lib/env.c reads them."""
+    """Our variables as lib/base/env.c reads them."""
     env = {}
     if args.profile:
         env["ONECOPY"] = "profile"

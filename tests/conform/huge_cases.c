@@ -17,7 +17,7 @@
 #define PAGE	 ((size_t)4096)
 #define MIB	 ((size_t)1 << 20)
 #define HUGE	 (2 * MIB)
-#define ALLOW	 (64 * MIB) /* lib/heap_thp.c: unproven, before MPI_Init */
+#define ALLOW	 (64 * MIB) /* lib/heap/huge.c: unproven, before MPI_Init */
 #define SKIP	 77
 #define COLLAPSE 25 /* MADV_COLLAPSE */
 

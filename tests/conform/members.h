@@ -2,7 +2,7 @@
 #ifndef OC_TEST_MEMBERS_H
 #define OC_TEST_MEMBERS_H
 
-#include "group.h"
+#include "exec/group.h"
 #include "job.h"
 
 /* A group of all ranks of the job, in order. */

@@ -2,11 +2,11 @@
 /*
  * Linked into a second build of a test program, and of the preload library: windows of
  * two huge pages at most, and room for few of them, so that every path of
- * lib/window.c is taken by a handful of ranks. ONECOPY_TEST_WINDOWS: room in bytes.
+ * lib/access/window.c is taken by a handful of ranks. ONECOPY_TEST_WINDOWS: room in bytes.
  */
 #include <stdlib.h>
 
-#include "space.h"
+#include "base/space.h"
 
 void oc_space_windows(const struct oc_space *space, uint32_t nranks, struct oc_space_windows *out)
 {

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "exec_inline.h"
+#include "exec/inline.h"
 #include "members.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include "share.h"
 
 enum { FIRST = OC_STAGE_READY + 1 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Huge pages of the shared heap (lib/heap_thp.c): where there are some, and that nothing is resident before it is
+"""Huge pages of the shared heap (lib/heap/huge.c): where there are some, and that nothing is resident before it is
 touched. Pages are counted; times are not."""
 
 from __future__ import annotations

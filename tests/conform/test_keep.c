@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "coll.h"
-#include "exec_inline.h"
-#include "heap.h"
+#include "exec/inline.h"
+#include "heap/heap.h"
 #include "members.h"
 #include "share.h"
 

@@ -4,14 +4,14 @@
 
 /*
  * What MPI's predefined operators mean, one element at a time: written from
- * the standard, slow on purpose, sharing no code with lib/calc_kernels.cc.
+ * the standard, slow on purpose, sharing no code with lib/bytes/calc_kernels.cc.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "calc.h"
+#include "bytes/calc.h"
 
 const char *ref_op_name(enum oc_calc_op op);
 const char *ref_type_name(enum oc_type type);

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #define MACHINE_RANKS 9
 #define MACHINE_SLOTS 3

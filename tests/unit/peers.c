@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "window.h"
+#include "access/window.h"
 
 bool peers_create(struct peers *peers, uint32_t nranks, uint64_t arena_size)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "node.h"
+#include "segment/node.h"
 
 #define PEERS_FILES 4
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "heap_arena.h"
+#include "heap/arena.h"
 
 #define PAGE  ((size_t)4096)
 #define BLOCK ((size_t)4 << 20)

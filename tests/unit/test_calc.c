@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calc.h"
+#include "bytes/calc.h"
+#include "bytes/isa.h"
 #include "calc_ref.h"
-#include "isa.h"
 
 #define MAX_SRC	  9
 #define MAX_DST	  5

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ep.h"
+#include "exec/ep.h"
 #include "trial.h"
 
 static unsigned long runs;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "copy.h"
+#include "bytes/copy.h"
 
 #define GUARD	 64
 #define SHORT	 1200

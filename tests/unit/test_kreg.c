@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The cache of pinned buffers (lib/kreg.c) over a device of our own: what is
+ * The cache of pinned buffers (lib/access/kreg.c) over a device of our own: what is
  * pinned when, what makes room for what, and that nothing stays pinned.
  */
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kdev.h"
-#include "kreg.h"
+#include "access/kdev.h"
+#include "access/kreg.h"
 
 #define PAGE	4096
 #define REGIONS 4096

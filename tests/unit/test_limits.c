@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cpus.h"
-#include "memory.h"
+#include "base/cpus.h"
+#include "base/memory.h"
 
 #define ROOT "/sys/fs/cgroup"
 

@@ -3,13 +3,13 @@
  * How addresses are divided, on machines of all sizes; and what that comes to in one
  * process that has 511 peers, on a machine of 4 TiB.
  */
-#include "space.h"
+#include "base/space.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "access/window.h"
 #include "peers.h"
-#include "window.h"
 
 #define GIB ((size_t)1 << 30)
 #define TIB ((size_t)1 << 40)

@@ -2,7 +2,7 @@
 /*
  * The staging channel with every rank a thread of one process, so that a thread
  * sanitizer sees both sides. The copies between the ring and the ranks' memory are
- * this file's, in place of lib/guard.c's: they can be held up, fail, and be the
+ * this file's, in place of lib/access/guard.c's: they can be held up, fail, and be the
  * last thing a rank does.
  */
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alive.h"
-#include "ctl.h"
-#include "guard.h"
-#include "mech.h"
-#include "region.h"
-#include "stage.h"
+#include "access/guard.h"
+#include "region/mech.h"
+#include "region/region.h"
+#include "region/stage.h"
+#include "segment/alive.h"
+#include "segment/ctl.h"
 
 #define RANKS 4
 #define BYTES ((OC_STAGE_CHUNKS + 2) * (size_t)OC_STAGE_CHUNK)

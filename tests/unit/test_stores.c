@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stores.h"
+#include "bytes/stores.h"
 
 #define BYTES ((uint64_t)1 << 20)
 

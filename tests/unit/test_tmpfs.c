@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tmpfs.h"
+#include "base/tmpfs.h"
 
 #define BYTES  ((uint64_t)1 << 40)
 #define NOBODY 65534

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "wait.h"
+#include "base/clock.h"
+#include "exec/wait.h"
 
 #define WORK_NS 20000
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Windows of peers' arenas, small ones (conform/small_windows.c): that they show the
  * right bytes while they are used, and what is mapped and resident stays within bounds. */
-#include "window.h"
+#include "access/window.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * CMA copies between two address spaces by one system call, and pays for it
+ * with a page table walk and a reference on every remote page. The kernel asks
+ * ptrace_may_access() (ptrace(2), "Ptrace access mode checking"): Yama, user
+ * namespaces, seccomp filters and processes that are not dumpable refuse it.
+ * Nothing here opens a process to others to get around that: refusals are
+ * reported, and another mechanism serves.
+ */
+#include "access/cma.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Segments of a call. Far below IOV_MAX, where the call's own cost is gone. */
+#define BATCH 256
+
+ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_cma_direction direction,
+		    struct oc_cursor *local, struct oc_cursor *remote, size_t len)
+{
+	struct iovec here[BATCH], there[BATCH];
+	pid_t pid = (pid_t)node->peers[peer].pid;
+	size_t done = 0;
+
+	while (done < len) {
+		size_t nhere, nthere, bytes;
+		ssize_t moved;
+
+		nhere = oc_cursor_gather(local, here, BATCH, len - done, &bytes);
+		nthere = oc_cursor_gather(remote, there, BATCH, bytes, &bytes);
+		if (!bytes)
+			return done ? (ssize_t)done : -EFAULT;
+		if (direction == OC_CMA_READ)
+			moved = process_vm_readv(pid, here, nhere, there, nthere, 0);
+		else
+			moved = process_vm_writev(pid, here, nhere, there, nthere, 0);
+		if (moved < 0) {
+			int err = errno;
+
+			if (err == EINTR)
+				continue;
+			if (done)
+				return (ssize_t)done;
+			/* An exiting process loses its memory before its locks:
+			 * it need not look dead to us yet. */
+			return err == ESRCH ? -EPIPE : -err;
+		}
+		if (!moved)
+			return done ? (ssize_t)done : -EFAULT;
+		/* A short count is a page that was refused, or MAX_RW_COUNT:
+		 * going on from there tells which. */
+		oc_cursor_skip(local, (uint64_t)moved);
+		oc_cursor_skip(remote, (uint64_t)moved);
+		done += (size_t)moved;
+	}
+	return (ssize_t)done;
+}
+
+static int move_all(const struct oc_node *node, uint32_t peer, enum oc_cma_direction direction,
+		    void *local_addr, uint64_t remote_addr, size_t len)
+{
+	struct iovec here = {.iov_base = local_addr, .iov_len = len};
+	struct iovec there = {.iov_base = (void *)(uintptr_t)remote_addr, .iov_len = len};
+	struct oc_cursor local, remote;
+
+	oc_cursor_init(&local, &here, 1, 0);
+	oc_cursor_init(&remote, &there, 1, 0);
+	while (len) {
+		ssize_t moved = oc_cma_move(node, peer, direction, &local, &remote, len);
+
+		if (moved < 0)
+			return (int)moved;
+		len -= (size_t)moved;
+	}
+	return 0;
+}
+
+int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t remote_addr,
+		size_t len)
+{
+	return move_all(node, peer, OC_CMA_READ, dst, remote_addr, len);
+}
+
+int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uint64_t remote_addr,
+		 size_t len)
+{
+	return move_all(node, peer, OC_CMA_WRITE, (void *)src, remote_addr, len);
+}
+
+/* kernel.yama.ptrace_scope, or -1 without Yama. */
+static int read_yama(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &scope) != 1)
+		scope = -1;
+	fclose(file);
+	return scope;
+}
+
+void oc_cma_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+{
+	int err = node->peers[peer].cma_err, scope;
+
+	why[0] = '\0';
+	if (!err)
+		return;
+	/* Whoever has that number here may well be somebody else's to refuse. */
+	if (node->ranks[peer].pidns != node->ranks[node->rank].pidns)
+		err = ESRCH;
+	switch (err) {
+	case EPERM:
+	case EACCES:
+		scope = read_yama();
+		if (scope > 0)
+			snprintf(why, size,
+				 "Yama forbids it: kernel.yama.ptrace_scope is %d, 0 allows it",
+				 scope);
+		else
+			snprintf(why, size,
+				 "ptrace access refused (user namespace, seccomp or not dumpable)");
+		return;
+	case ENOSYS:
+		snprintf(why, size, "process_vm_readv is missing or filtered by seccomp");
+		return;
+	case ESRCH:
+		snprintf(why, size, "PID %u is not the peer here (another PID namespace)",
+			 node->peers[peer].pid);
+		return;
+	default:
+		snprintf(why, size, "the probe failed: %s", strerror(err));
+	}
+}

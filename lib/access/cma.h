@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_CMA_H
+#define OC_CMA_H
+
+/* Cross Memory Attach: process_vm_readv(2) and process_vm_writev(2). */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "segment/node.h"
+
+/*
+ * All of @len bytes, resuming short copies, or an error: -EFAULT memory not
+ * mapped at either end, -EPERM ptrace access refused, -ENOSYS no such call,
+ * -EPIPE the peer is gone. Whether a peer may be asked at all is in
+ * node->peers[].cma_read and .cma_write. Any thread.
+ */
+int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t remote_addr,
+		size_t len);
+int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uint64_t remote_addr,
+		 size_t len);
+
+enum oc_cma_direction { OC_CMA_READ, OC_CMA_WRITE };
+
+/* Moves @len bytes between cursors and advances both. Returns the bytes moved,
+ * fewer when the rest was refused, or -errno as above when all was. */
+ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_cma_direction direction,
+		    struct oc_cursor *local, struct oc_cursor *remote, size_t len);
+
+/* "" or one line on why the peer cannot be reached this way. */
+void oc_cma_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size);
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/file.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int oc_file_identify(struct oc_file *file, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	*file = (struct oc_file){.dev = st.st_dev, .ino = st.st_ino};
+	return 0;
+}
+
+bool oc_file_is(const struct oc_file *file, int fd)
+{
+	struct oc_file now;
+	int saved = errno;
+	bool same = fd >= 0 && !oc_file_identify(&now, fd) && now.dev == file->dev &&
+		    now.ino == file->ino;
+
+	errno = saved;
+	return same;
+}
+
+void oc_file_close(const struct oc_file *file, int fd)
+{
+	if (oc_file_is(file, fd))
+		close(fd);
+}

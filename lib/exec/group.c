@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/group.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "access/kdev.h"
+#include "heap/heap.h"
+#include "region/mech.h"
+#include "segment/alive.h"
+
+struct oc_group_stats oc_group_stats;
+
+/* Groups this process has left. A member that is late in the last operation
+ * may still look at this one's lines. */
+static struct {
+	pthread_mutex_t lock;
+	struct oc_group *first;
+} leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void group_free(struct oc_group *group)
+{
+	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++)
+		oc_plan_destroy(group->plans[i]);
+	oc_keep_give(&group->ring);
+	free(group->node_rank);
+	free(group->ep);
+	free(group->arena);
+	free(group->over);
+	free(group->done);
+	free(group->remote);
+	free(group);
+}
+
+void oc_group_destroy(struct oc_group *group)
+{
+	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++) {
+		oc_plan_destroy(group->plans[i]);
+		group->plans[i] = NULL;
+	}
+	/* The ring may still be read by members who are behind. */
+	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
+
+	pthread_mutex_lock(&leaving.lock);
+	group->next = leaving.first;
+	leaving.first = group;
+	pthread_mutex_unlock(&leaving.lock);
+}
+
+static bool everybody_left(const struct oc_group *group)
+{
+	for (uint32_t p = 0; p < group->size; p++)
+		if (atomic_load_explicit(&group->ep[p]->left, memory_order_acquire) < group->seq)
+			return false;
+	return true;
+}
+
+/* Gives back the endpoints nobody reads any more. */
+static void reap(void)
+{
+	struct oc_group **at = &leaving.first;
+
+	pthread_mutex_lock(&leaving.lock);
+	while (*at) {
+		struct oc_group *group = *at;
+
+		if (everybody_left(group)) {
+			*at = group->next;
+			oc_ep_put(group->ep_index, group->seq);
+			group_free(group);
+		} else {
+			at = &group->next;
+		}
+	}
+	pthread_mutex_unlock(&leaving.lock);
+}
+
+static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
+{
+	struct oc_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->node = node;
+	group->wait.node = node;
+	group->size = size;
+	group->eager.ordinary = true;
+	group->lost = -1;
+	group->node_rank = calloc(size, sizeof(*group->node_rank));
+	group->ep = calloc(size, sizeof(struct oc_ep *));
+	group->arena = calloc(size, sizeof(char *));
+	group->over = calloc(size, sizeof(*group->over));
+	if (group->node_rank && group->ep && group->arena && group->over)
+		return group;
+	group_free(group);
+	return NULL;
+}
+
+struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_group_card *card)
+{
+	struct oc_group *group = group_alloc(node, size);
+
+	reap();
+	*card = (struct oc_group_card){.node_rank = node->rank};
+	card->cma = oc_mech_allowed(node, &oc_mech_cma);
+	if (node->kreg)
+		card->kernel = atomic_load(&node->mech_mask) & (OC_MECH_MAP | OC_MECH_KCOPY);
+	/* What cannot be told to be stale lasts one operation: not worth mapping. */
+	if (node->kreg && !oc_kdev_tracks())
+		card->kernel &= ~(uint32_t)OC_MECH_MAP;
+	card->ep_index = group ? oc_ep_take(&card->seq) : -ENOMEM;
+	for (uint32_t p = 0; p < node->nranks; p++) {
+		if (p == node->rank)
+			continue;
+		if (!node->peers[p].cma_read || !node->peers[p].cma_write)
+			card->cma = 0;
+		card->kernel &= node->peers[p].kernel;
+		/* Without arenas there is nowhere to stage what peers cannot
+		 * reach. The node reaches all of them or none. */
+		if (!node->peers[p].arena_size && card->ep_index >= 0) {
+			oc_ep_put(card->ep_index, card->seq);
+			card->ep_index = -ENODEV;
+		}
+	}
+	if (group && card->ep_index < 0) {
+		group_free(group);
+		group = NULL;
+	}
+	return group;
+}
+
+static bool cards_agree(const struct oc_group_card *cards, uint32_t size)
+{
+	for (uint32_t p = 0; p < size; p++)
+		if (cards[p].ep_index < 0)
+			return false;
+	return true;
+}
+
+int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, uint32_t rank)
+{
+	struct oc_node *node;
+
+	if (!group)
+		return -EOPNOTSUPP;
+	if (!cards_agree(cards, group->size)) {
+		oc_ep_put(cards[rank].ep_index, cards[rank].seq);
+		group_free(group);
+		return -EOPNOTSUPP;
+	}
+	node = group->node;
+	group->rank = rank;
+	group->ep_index = cards[rank].ep_index;
+	group->cma = true;
+	group->kernel = OC_MECH_MAP | OC_MECH_KCOPY;
+	for (uint32_t p = 0; p < group->size; p++) {
+		uint32_t at = cards[p].node_rank;
+
+		group->node_rank[p] = at;
+		group->ep[p] = oc_ep_at(node, at, (uint32_t)cards[p].ep_index);
+		group->arena[p] = p == rank ? (char *)oc_heap_range.base : node->peers[at].arena;
+		group->cma = group->cma && cards[p].cma;
+		group->kernel &= cards[p].kernel;
+		if (cards[p].seq > group->seq)
+			group->seq = cards[p].seq;
+	}
+	/* Everybody starts from the largest number any endpoint has seen, so
+	 * words keep growing. */
+	for (uint32_t p = 0; p < group->size; p++)
+		group->over[p] = group->seq;
+	group->me = group->ep[rank];
+	return 0;
+}
+
+int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+{
+	int err = oc_wait_turn(&group->wait, group->node_rank[peer], line, seen);
+
+	if (err < 0)
+		group->lost = (int)peer;
+	return err;
+}
+
+/* Waits until @peer has retired operation @seq. One that is gone has retired all. */
+static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
+{
+	struct oc_ep *ep = group->ep[peer];
+	/* Nobody is woken for a retirement, but when the peer goes on after it. */
+	struct oc_ep_line *next = &ep->line[(seq + 1) % OC_EP_LINES];
+
+	for (;;) {
+		uint64_t word = atomic_load_explicit(&next->word, memory_order_relaxed);
+		uint64_t over = atomic_load_explicit(&ep->retired, memory_order_acquire);
+
+		if (over < seq && oc_group_idle(group, peer, next, word) < 0)
+			over = UINT64_MAX;
+		if (over < seq)
+			continue;
+		group->over[peer] = over;
+		group->wait.turns = 0;
+		return;
+	}
+}
+
+struct oc_ep_line *oc_group_begin(struct oc_group *group)
+{
+	uint64_t seq = ++group->seq;
+	uint64_t *used = &group->used[seq % OC_EP_LINES];
+
+	for (uint32_t p = 0; p < group->size; p++)
+		if (p != group->rank && group->over[p] < *used)
+			wait_over(group, p, *used);
+	*used = seq;
+	return &group->me->line[seq % OC_EP_LINES];
+}
+
+void oc_group_post(struct oc_group *group, uint32_t stage)
+{
+	struct oc_ep_line *line = &group->me->line[group->seq % OC_EP_LINES];
+
+	oc_line_publish(line, oc_ep_word(group->seq, stage));
+}
+
+void oc_group_fail(struct oc_group *group, int err)
+{
+	oc_group_post(group, OC_STAGE_FAILED | (uint32_t)-err);
+}
+
+/* Whether a peer has begun the operation, so that it may be at this rank's buffers. */
+static bool is_in(const struct oc_group *group, uint32_t peer, uint64_t word)
+{
+	return word >= oc_ep_word(group->seq, OC_STAGE_READY) &&
+	       word < oc_ep_word(group->seq, OC_STAGE_FAILED) && !oc_group_retired(group, peer);
+}
+
+void oc_group_quit(struct oc_group *group)
+{
+	for (uint32_t p = 0; p < group->size; p++) {
+		struct oc_ep_line *line = oc_group_line(group, p);
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
+
+		while (p != group->rank && is_in(group, p, word) &&
+		       oc_group_idle(group, p, line, word) == 0)
+			word = atomic_load_explicit(&line->word, memory_order_acquire);
+	}
+	group->wait.turns = 0;
+}
+
+int oc_group_failure(const struct oc_group *group)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; p < group->size && !err; p++)
+		err = oc_ep_failure(
+			atomic_load_explicit(&oc_group_line(group, p)->word, memory_order_acquire),
+			group->seq);
+	return err;
+}
+
+int oc_group_dead(const struct oc_group *group)
+{
+	for (uint32_t p = 0; p < group->size && group->lost < 0; p++)
+		if (!oc_node_peer_alive(group->node, group->node_rank[p]))
+			return (int)p;
+	return group->lost;
+}

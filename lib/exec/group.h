@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_GROUP_H
+#define OC_GROUP_H
+
+/*
+ * A group: some ranks of a node in a given order, who run operations together;
+ * what a communicator is to MPI. Calls on one group come from one thread at a
+ * time, in the same order on every member.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bytes/stores.h"
+#include "exec/ep.h"
+#include "exec/keep.h"
+#include "exec/wait.h"
+#include "plan/plan.h"
+#include "segment/node.h"
+
+#define OC_GROUP_PLANS 32
+#define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
+
+/* What the groups of this process have taken from other ranks or to them, by
+ * mechanism: oc_op_count(). Counted without locks: threads that run operations at once may lose a
+ * few. */
+struct oc_group_stats {
+	uint64_t heap_calls, heap_bytes;
+	uint64_t map_calls, map_bytes;
+	uint64_t kcopy_calls, kcopy_bytes;
+	uint64_t cma_calls, cma_bytes;
+	uint64_t staged_calls, staged_bytes;
+};
+extern struct oc_group_stats oc_group_stats;
+
+struct oc_group {
+	struct oc_node *node;
+	uint32_t rank; /* in the group */
+	uint32_t size;
+	int ep_index;
+	bool cma;	 /* every member may read and write every other by CMA */
+	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
+	uint64_t seq;	 /* of the operation in progress, or the last one */
+	struct oc_ep *me;
+	uint32_t *node_rank;		/* [size] */
+	struct oc_ep **ep;		/* [size] */
+	char **arena;			/* [size] base of each member's arena here, or NULL:
+					   lib/access/window.h */
+	uint64_t *over;			/* [size] what each is known to have retired */
+	uint64_t used[OC_EP_LINES];	/* what each line was last written for */
+	struct oc_wait wait;		/* for any member */
+	int lost;			/* the member whose death ended a wait last, or -1 */
+	struct oc_remote *remote;	/* peers' slots mapped by the module: lib/exec/remote.c */
+	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
+	struct oc_stores_table stores;	/* of the copies to slots, by enum oc_coll */
+	struct oc_stores_table staging; /* of those that stage send slots */
+	struct oc_stores_table eager;	/* and of those in eager plans */
+	uint8_t *done;			/* executor state, one byte a step */
+	size_t done_bytes;
+	struct oc_plan *plans[OC_GROUP_PLANS];
+	struct oc_group *next; /* among those left whose endpoint may still be read */
+};
+
+/* What each member contributes; exchanged by the caller (MPI_Allgather). */
+struct oc_group_card {
+	uint64_t seq;
+	uint32_t node_rank;
+	int32_t ep_index; /* < 0: this member cannot take part */
+	uint32_t cma;	  /* may read and write every peer of the node by CMA */
+	uint32_t kernel;  /* OC_MECH_MAP, OC_MECH_KCOPY: may with every peer */
+};
+
+/*
+ * First half of making a group of @size members: takes an endpoint and memory
+ * and fills the card, in any case. NULL when this member cannot take part,
+ * which its card then says to the others.
+ */
+struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_group_card *card);
+
+/*
+ * Second half, with everybody's cards in group order. @group is what
+ * oc_group_offer() returned. The result is the same on every member: 0, or
+ * -EOPNOTSUPP when a card declines; @group is freed then. It belongs to the
+ * caller; the node must outlive it.
+ */
+int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, uint32_t rank);
+
+/* Does not wait: the endpoint is used again only when every member has left. */
+void oc_group_destroy(struct oc_group *group);
+
+/* Starts an operation: makes its descriptor line writable and returns it. The caller
+ * fills it, then posts OC_STAGE_READY; or it posts a failure. */
+struct oc_ep_line *oc_group_begin(struct oc_group *group);
+
+/* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
+ * still be at this rank's buffers. */
+void oc_group_fail(struct oc_group *group, int err);
+
+/* After that: returns when no living member is at this rank's buffers any more, nor
+ * will be. It waits for members that are in the operation, never for others. */
+void oc_group_quit(struct oc_group *group);
+
+/* Why some member gave up the operation in progress, as -errno; 0: none has. */
+int oc_group_failure(const struct oc_group *group);
+
+/* Ends the operation in progress, be it done or failed. */
+static inline void oc_group_end(struct oc_group *group)
+{
+	atomic_store_explicit(&group->me->retired, group->seq, memory_order_release);
+}
+
+/* Takes no part in the group's next operation: no member waits for this one in it. */
+static inline void oc_group_skip(struct oc_group *group)
+{
+	group->seq++;
+	oc_group_end(group);
+}
+
+/* A member whose process is gone, the one that was waited for last if any was, or -1.
+ * Costs system calls. */
+int oc_group_dead(const struct oc_group *group);
+
+/* Tells the peers that this rank has reached @stage of the operation. */
+void oc_group_post(struct oc_group *group, uint32_t stage);
+
+/* The descriptor of member @peer for the operation in progress. */
+static inline struct oc_ep_line *oc_group_line(const struct oc_group *group, uint32_t peer)
+{
+	return &group->ep[peer]->line[group->seq % OC_EP_LINES];
+}
+
+/* True if @peer has ended the operation, or left it out. */
+static inline bool oc_group_retired(const struct oc_group *group, uint32_t peer)
+{
+	return atomic_load_explicit(&group->ep[peer]->retired, memory_order_acquire) >= group->seq;
+}
+
+/* True if @peer has reached @stage of the operation. */
+static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t stage)
+{
+	uint64_t word =
+		atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
+
+	if (word < oc_ep_word(group->seq, stage))
+		return false;
+	if (group->over[peer] < group->seq - 1)
+		group->over[peer] = group->seq - 1;
+	return true;
+}
+
+/* One turn of waiting for member @peer: oc_wait_turn(), after whose -EPIPE it is the one lost. */
+int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_OP_H
+#define OC_OP_H
+
+/*
+ * One operation as one member runs it: the plan, the buffers it is bound to, where it
+ * is with them, and how it waits. What the executors share. Belongs to the calling
+ * thread.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "access/window.h"
+#include "bytes/calc.h"
+#include "bytes/stores.h"
+#include "exec/group.h"
+#include "exec/keep.h"
+#include "plan/plan.h"
+
+/* How the other end of a pair turned out to be (OC_STEP_PAIR): nothing was done but where
+ * they are together. */
+enum oc_pair {
+	OC_PAIR_TOGETHER, /* also as long as nothing is known */
+	OC_PAIR_ABSENT,	  /* knows of no such pair */
+	OC_PAIR_LESS,	  /* has fewer bytes than this one */
+	OC_PAIR_MORE,
+};
+
+/* The buffers and the operator one issue of a plan works on. */
+struct oc_bind {
+	const void *send; /* this rank's send slot, or NULL */
+	size_t send_bytes;
+	void *recv; /* this rank's receive slot, or NULL */
+	size_t recv_bytes;
+	size_t scratch_bytes;	  /* wanted; the executor provides it */
+	const void *scratch_init; /* copied to the scratch slot first, or NULL; a table that peers
+				   * may read until they have retired the operation, at most
+				   * OC_EAGER_MAX */
+	uint8_t *
+		pair; /* enum oc_pair, [size] of each peer, [size] of OC_STEP_OUT; NULL: no pairs */
+	enum oc_calc_op op;
+	enum oc_type type;
+	bool call;	 /* let the module copy a foreign send slot rather than stage it */
+	bool recv_whole; /* every page of the receive slot will be written */
+	bool recv_hole;	 /* pages of the receive slot may be none of the program's: do not pin it */
+};
+
+/* Bytes staged before readers are told: they stay in a second-level cache. */
+#define OC_STAGE_CHUNK ((size_t)64 << 10)
+
+struct oc_op {
+	struct oc_group *group;
+	const struct oc_plan *plan;
+	const struct oc_bind *bind;
+	int (*serve)(struct oc_op *op); /* what peers ask for in the line: each turn of waiting */
+	struct oc_ep_line *line;
+	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
+	bool parted;	   /* some pair is not together */
+	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
+	int send_place;	   /* of one's own slots in the table of lib/access/kreg.h, or -1 */
+	int recv_place;
+	uint32_t mapped;	      /* peers' slots held: lib/exec/remote.c */
+	struct oc_stores_turn stores; /* to slots */
+	struct oc_window_use window;  /* of peers' arenas; urgent where nobody could be asked */
+	struct oc_keep scratch;	      /* the plan's scratch slot */
+	struct oc_keep stage;	      /* a foreign send slot, where peers can read it */
+	struct oc_keep parcel;	      /* what passes through here on its way: lib/exec/relay.c */
+	int err;
+};
+
+/* Why the owner of a line gave up, and posts no stage any more, as -errno; 0: it has not. */
+int oc_op_failure(struct oc_op *op, struct oc_ep_line *line);
+
+/* A turn of waiting for a change of @peer's line, which held @seen; serves those
+ * who wait for this rank. 0, -EPIPE with the peer gone, what staging failed with, or why
+ * a member gave up: not this peer perhaps, but one that waits for this rank to leave. */
+int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
+
+/* [off, off + len) of a member's arena. NULL if that cannot be mapped. */
+static inline char *oc_op_arena(const struct oc_op *op, uint32_t member, uint64_t off, size_t len)
+{
+	const struct oc_group *group = op->group;
+
+	if (__builtin_expect(group->arena[member] != NULL, 1))
+		return group->arena[member] + off;
+	return oc_window_at(&op->window, group->node, group->node_rank[member], off, len);
+}
+
+/* Where in a member's arena its slot begins: a send slot that is there, or staged
+ * there, a receive slot that is there, or a scratch slot. */
+uint64_t oc_op_arena_offset(struct oc_op *op, uint32_t member, enum oc_slot slot);
+
+static inline uint32_t oc_line_flags(struct oc_ep_line *line)
+{
+	return atomic_load_explicit(&line->flags, memory_order_acquire);
+}
+
+/*
+ * Counts bytes that plain loads and stores took from a slot of @peer or to it. Each byte that goes
+ * from one rank to another is counted once, by who takes it there: what is staged is not when it is
+ * put aside, but when it is read. Scratch slots are put aside as well.
+ */
+static inline void oc_op_count(struct oc_op *op, enum oc_slot slot, uint32_t peer, size_t len)
+{
+	struct oc_group_stats *stats = &oc_group_stats;
+	uint32_t flags;
+
+	if (peer == op->group->rank)
+		return;
+	flags = oc_line_flags(oc_group_line(op->group, peer));
+	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_EP_SEND_STAGED)) {
+		stats->staged_calls++;
+		stats->staged_bytes += len;
+	} else if (flags & (slot == OC_SLOT_SEND ? OC_EP_SEND_MAP : OC_EP_RECV_MAP)) {
+		stats->map_calls++;
+		stats->map_bytes += len;
+	} else {
+		stats->heap_calls++;
+		stats->heap_bytes += len;
+	}
+}
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/relay.h"
+
+#include <errno.h>
+
+#include "bytes/copy.h"
+#include "heap/heap.h"
+
+/* Puts this rank's parcel up at the owner: one at a time. */
+static int announce(struct oc_op *op, uint32_t peer)
+{
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	uint32_t mine = (op->group->rank + 1) << OC_EP_ASK_PARCEL;
+
+	for (;;) {
+		uint32_t asked = atomic_load_explicit(&line->asked, memory_order_relaxed);
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err;
+
+		if (!(asked >> OC_EP_ASK_PARCEL) &&
+		    atomic_compare_exchange_weak_explicit(&line->asked, &asked, asked | mine,
+							  memory_order_release,
+							  memory_order_relaxed))
+			return 0;
+		err = oc_op_idle(op, peer, line, word);
+		if (err)
+			return err;
+	}
+}
+
+/* The owner looks at what it is asked for whenever it waits. */
+static int await_answer(struct oc_op *op, uint32_t peer)
+{
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
+
+	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_EP_ASK_PARCEL ==
+	       op->group->rank + 1) {
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
+		int err = oc_op_idle(op, peer, line, word);
+
+		if (err)
+			return err;
+	}
+	op->group->wait.turns = 0;
+	return 0;
+}
+
+int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
+		  size_t len, bool put)
+{
+	struct oc_ep_parcel *parcel = &op->group->me->parcel;
+	char *box = oc_keep_take(&op->parcel, OC_STAGE_CHUNK), *at = here;
+	int err = box ? 0 : -ENOMEM;
+
+	while (len && !err) {
+		size_t part = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+
+		if (put)
+			oc_copy_bytes(box, at, part, false);
+		*parcel = (struct oc_ep_parcel){
+			.off = off,
+			.slot = slot,
+			.len = (uint32_t)part,
+			.page = (uint32_t)(((uintptr_t)box - oc_heap_range.base) / OC_STAGE_PAGE),
+			.put = put};
+		err = announce(op, peer);
+		if (!err)
+			err = await_answer(op, peer);
+		if (!err && !put)
+			oc_copy_bytes(at, box, part, false);
+		at += part;
+		off += part;
+		len -= part;
+		oc_group_stats.staged_calls++;
+		oc_group_stats.staged_bytes += part;
+	}
+	return err;
+}
+
+int oc_relay_serve(struct oc_op *op, uint32_t asker)
+{
+	const struct oc_ep_parcel parcel = op->group->ep[asker]->parcel;
+	const struct oc_bind *bind = op->bind;
+	const struct oc_keep slots[] = {
+		[OC_SLOT_SEND] = {(char *)(uintptr_t)bind->send, bind->send_bytes},
+		[OC_SLOT_RECV] = {bind->recv, bind->recv_bytes},
+		[OC_SLOT_SCRATCH] = op->scratch,
+	};
+	const struct oc_keep *slot = &slots[parcel.slot];
+	char *box, *at;
+
+	if (parcel.slot > OC_SLOT_SCRATCH || parcel.off > slot->bytes ||
+	    parcel.len > slot->bytes - parcel.off)
+		return -EMSGSIZE;
+	/* There is no other way, should the operation need all the room for itself. */
+	op->window.urgent = true;
+	box = oc_op_arena(op, asker, (uint64_t)parcel.page * OC_STAGE_PAGE, parcel.len);
+	op->window.urgent = op->plan->shape.eager;
+	if (!box)
+		return -ENOMEM;
+	at = slot->at + parcel.off;
+	oc_copy_bytes(parcel.put ? at : box, parcel.put ? box : at, parcel.len, false);
+	atomic_fetch_and_explicit(&op->line->asked, (1u << OC_EP_ASK_PARCEL) - 1,
+				  memory_order_release);
+	return 0;
+}

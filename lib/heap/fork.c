@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * fork() must give the child its own copy of the arena, as it does of all other
+ * memory, though the arena is MAP_SHARED. Most children exec or exit within a
+ * millisecond and read little; so the copy is put off:
+ *
+ * - The arena is MADV_DONTFORK: whatever goes wrong, a child faults; it never
+ *   writes into its parent's or a peer's data. That is what children get that
+ *   the C library does not know of (raw clone, _Fork).
+ * - The child maps the file's pages under live blocks MAP_PRIVATE. What it
+ *   writes is its own from then on; what it has not written is still the
+ *   parent's, so the parent must not go on. It sleeps on a pipe whose write end
+ *   only the child has.
+ * - After a millisecond a helper thread in the child (helper.h) makes all
+ *   pages its own and ends. If the process execs, exits or is killed before,
+ *   the thread ends too; either way the pipe closes and the parent goes on.
+ *   Little data is copied at once, without the thread.
+ * - Our handlers are registered first, so prepare runs after every other one,
+ *   and the child's memory stands before any other child handler: what the
+ *   program locks around fork is consistent in the child. Other threads of the
+ *   parent run on; what they write without such a lock during fork(), the child
+ *   sees or not, until fork() returns.
+ * - Holes of the file become anonymous memory in the child: the parent may fill
+ *   them later.
+ * - Where the program has closed the file's descriptor, the child inherits a
+ *   second mapping of the arena (view.h), copies out of it at once and
+ *   drops it, while the parent waits as above; or copies nothing, when that
+ *   would be much.
+ * - A child that forks settles its own copy first.
+ * - What the program wants children not to have (onfork.h) is taken from the copy.
+ * - The child only reads, writes and frees its copy. mimalloc's state may have
+ *   been caught in the midst of another thread's work, so nothing is allocated
+ *   from it: new blocks come from the C library.
+ *
+ * vfork, posix_spawn, system and popen run no handlers and need none: their
+ * child runs in the parent's memory until it calls exec, which closes the pipe
+ * should another thread be forking.
+ *
+ * Limits. A child that is stopped before its copy is made (a tracer does that)
+ * is not waited for: it loses the heap, that is, faults when it uses it. So does
+ * a child for which no descriptors, address space or memory are left, or that
+ * would have much to copy without the file's descriptor. A child keeps the file
+ * alive, so the parent's freed memory is not returned as long as peers or
+ * children have it. Where another thread makes a process by a bare clone(2) that
+ * never calls exec, at the same moment, fork() waits for that one. In its first
+ * millisecond a child has two threads as far as the kernel knows, so it can not
+ * enter a user namespace then.
+ */
+#include "heap/fork.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/quiet.h"
+#include "heap/arena.h"
+#include "heap/helper.h"
+#include "heap/onfork.h"
+#include "heap/span.h"
+#include "heap/view.h"
+
+#define GAP	   ((size_t)64 << 10) /* less between two pieces does not part them */
+#define PIECES_MAX 2048		      /* mappings of a child: far from vm.max_map_count */
+#define AT_ONCE	   ((size_t)64 << 10) /* costs less to copy than a thread */
+#define STOPPED_MS 20
+
+/* Held by the forking thread from prepare to parent or child: two threads that
+ * fork at once take turns, and no child inherits another's pipe. Signals wait
+ * meanwhile, as their handlers may fork; but for the terminal's stop, which
+ * should stop the parent with the child. */
+static struct {
+	pthread_mutex_t lock;
+	sigset_t mask; /* as it was */
+	bool live;     /* anything to copy */
+	int turn[2];
+	int fd;	      /* the child's, until its copy stands; -1: there is a view */
+	int view_err; /* why not */
+	size_t gap;
+	size_t bytes;
+	struct oc_heap_piece pieces[PIECES_MAX];
+	struct oc_heap_copy copy;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_copy;
+static bool has_copy; /* which has data */
+
+static bool can_populate(void)
+{
+	return !oc_quiet_madvise(state.copy.base, 0, MADV_POPULATE_WRITE);
+}
+
+/* Nothing hides the rest: neither what the program has made read-only since, which must
+ * not be touched, nor what the child is not to have. */
+static void own(char *at, size_t bytes)
+{
+	size_t half = bytes / 2 & ~(OC_HEAP_PAGE - 1);
+
+	if (!oc_quiet_madvise(at, bytes, MADV_POPULATE_WRITE) || !half)
+		return;
+	own(at, half);
+	own(at + half, bytes - half);
+}
+
+/* Without changing: another thread may be writing. */
+static void touch(const struct oc_heap_piece *piece)
+{
+	for (size_t i = 0; i < piece->bytes; i += OC_HEAP_PAGE)
+		if (!oc_heap_onfork_lacks(piece->at + i))
+			__atomic_fetch_or(piece->at + i, 0, __ATOMIC_RELAXED);
+}
+
+static void settle(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+	bool populate = can_populate();
+
+	for (size_t i = 0; i < copy->count; i++)
+		if (populate)
+			own(copy->pieces[i].at, copy->pieces[i].bytes);
+		else
+			touch(&copy->pieces[i]);
+	oc_quiet_madvise(copy->base, copy->size, MADV_DOFORK);
+	atomic_store(&copy->settled, true);
+}
+
+static bool found_live(char *run, size_t bytes, void *arg)
+{
+	state.live = true;
+	return false;
+}
+
+/* For the child, as the program has closed the descriptor. */
+static void open_view(void)
+{
+	static bool told;
+
+	state.view_err = oc_heap_view_open();
+	if (!told)
+		oc_note("the descriptor of the shared heap is closed: fork copies it at once");
+	told = true;
+}
+
+static void prepare(void)
+{
+	int saved = errno;
+	sigset_t all, mask;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGTSTP);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	pthread_mutex_lock(&state.lock);
+	state.mask = mask;
+	state.turn[0] = state.turn[1] = -1;
+	state.live = false;
+	state.view_err = -EBADF;
+	if (is_copy && !atomic_load(&state.copy.settled))
+		settle();
+	if (oc_heap_range.size && !is_copy)
+		oc_heap_span_walk(0, found_live, NULL);
+	if (state.live && pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
+		oc_note("no descriptors to hand the shared heap to a forked child");
+	if (state.turn[1] >= 0 && oc_heap_fd() < 0)
+		open_view();
+	errno = saved;
+}
+
+static void leave(void)
+{
+	sigset_t mask = state.mask;
+
+	pthread_mutex_unlock(&state.lock);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+/* Our wait is no cancellation point, fork() being none. */
+static void shut(int fd)
+{
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+}
+
+/* By the child's word who it is; by nothing if it is in another PID namespace. */
+static bool child_is_stopped(pid_t *pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	if (!*pid && syscall(SYS_read, state.turn[0], pid, sizeof(*pid)) != sizeof(*pid))
+		return false;
+	return !syscall(SYS_waitid, P_PID, *pid, &info, WSTOPPED | WNOWAIT | WNOHANG, NULL) &&
+	       info.si_pid == *pid;
+}
+
+/* Until the child has its own pages or needs none; at once if fork() failed. */
+static void wait_turn(void)
+{
+	struct pollfd turn = {.fd = state.turn[0]}; /* POLLHUP alone */
+	int stops = 0;
+	pid_t pid = 0;
+
+	/* One stop is no proof: both may be about to be continued. */
+	while (stops < 2) {
+		struct timespec limit = {.tv_nsec = STOPPED_MS * 1000000L};
+		long n = syscall(SYS_ppoll, &turn, 1, &limit, NULL, 0);
+
+		if (n > 0 || (n < 0 && errno != EINTR))
+			return;
+		if (!n)
+			stops = child_is_stopped(&pid) ? stops + 1 : 0;
+	}
+}
+
+static void parent(void)
+{
+	int saved = errno;
+
+	oc_heap_view_close();
+	if (state.turn[1] >= 0) {
+		shut(state.turn[1]);
+		wait_turn();
+		shut(state.turn[0]);
+	}
+	leave();
+	errno = saved;
+}
+
+/* Grows the last piece if the hole before @at is small. */
+static bool add_piece(char *at, size_t bytes)
+{
+	struct oc_heap_copy *copy = &state.copy;
+	struct oc_heap_piece *last = copy->count ? &copy->pieces[copy->count - 1] : NULL;
+
+	if (last && (size_t)(at - (last->at + last->bytes)) < state.gap) {
+		last->bytes = (size_t)(at - last->at) + bytes;
+		return true;
+	}
+	if (copy->count == PIECES_MAX)
+		return false;
+	copy->pieces[copy->count++] = (struct oc_heap_piece){.at = at, .bytes = bytes};
+	return true;
+}
+
+/*
+ * The next data of the file from *@at on, which ends at *@to. 1, 0 if there is
+ * none before @end, or -errno. What was never touched has no page in the file
+ * and needs none in the copy.
+ */
+static int next_data(off_t *at, off_t *to, off_t end)
+{
+	if (state.fd < 0) {
+		*at = (off_t)oc_heap_view_seek((size_t)*at, (size_t)end, true);
+		*to = (off_t)oc_heap_view_seek((size_t)*at, (size_t)end, false);
+		return *at < end;
+	}
+	*at = lseek(state.fd, *at, SEEK_DATA);
+	if (*at < 0)
+		return errno == ENXIO ? 0 : -errno;
+	if (*at >= end)
+		return 0;
+	*to = lseek(state.fd, *at, SEEK_HOLE);
+	if (*to < 0)
+		return -errno;
+	if (*to > end)
+		*to = end;
+	return 1;
+}
+
+static bool find_data(char *run, size_t bytes, void *arg)
+{
+	off_t base = (off_t)oc_heap_range.base;
+	off_t at = (off_t)(uintptr_t)run - base, to = at;
+	off_t end = at + (off_t)bytes;
+	int *err = arg;
+
+	if (mprotect(run, bytes, PROT_READ | PROT_WRITE)) {
+		*err = -ENOMEM;
+		return false;
+	}
+	for (; at < end; at = to) {
+		int found = next_data(&at, &to, end);
+
+		if (found < 0)
+			*err = found;
+		if (found <= 0)
+			return !found;
+		if (!add_piece((char *)(uintptr_t)(base + at), (size_t)(to - at)))
+			return false;
+	}
+	return true;
+}
+
+static int find_pieces(void)
+{
+	int err;
+
+	/* More gaps are mapped too when there would be too many pieces. */
+	for (state.gap = GAP;; state.gap *= 16) {
+		state.copy.count = 0;
+		err = 0;
+		oc_heap_span_walk(state.gap, find_data, &err);
+		if (err || state.copy.count < PIECES_MAX)
+			return err;
+	}
+}
+
+static int map_pieces(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+
+	state.bytes = 0;
+	for (size_t i = 0; i < copy->count; i++) {
+		const struct oc_heap_piece *piece = &copy->pieces[i];
+
+		if (oc_quiet_mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, state.fd,
+				  (off_t)(piece->at - copy->base)) == MAP_FAILED)
+			return -errno;
+		state.bytes += piece->bytes;
+	}
+	return 0;
+}
+
+static int fill_copy(void)
+{
+	int err;
+
+	state.fd = oc_heap_fd();
+	if (state.fd < 0 && state.view_err)
+		return state.view_err;
+	err = find_pieces();
+	if (!err)
+		err = state.fd >= 0 ? map_pieces() : oc_heap_view_copy(&state.copy);
+	if (state.fd < 0) {
+		/* All of it is the child's own. */
+		state.copy.count = 0;
+		state.bytes = 0;
+	}
+	return err ? err : oc_heap_onfork_apply();
+}
+
+static void settle_later(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+	pid_t self = getpid();
+
+	/* Touching is safe now, not when the program is running. */
+	if (!can_populate() || oc_quiet_madvise(copy->base, copy->size, MADV_DONTFORK) ||
+	    write(copy->turn, &self, sizeof(self)) != sizeof(self) || oc_heap_helper_start(copy))
+		settle();
+}
+
+static void make_copy(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+	int err;
+
+	copy->pieces = state.pieces;
+	copy->base = (char *)oc_heap_range.base;
+	copy->size = oc_heap_range.size;
+	copy->turn = state.turn[1];
+	copy->parent = getppid();
+	copy->count = 0;
+	/* The hole fork left must belong to the arena: were it reused, blocks of the C
+	 * library would be taken for ours. And whatever fork did leave there is the
+	 * parent's: the program may have told the kernel to (MADV_DOFORK) past us. */
+	if (oc_quiet_mmap(copy->base, copy->size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			  0) != copy->base) {
+		oc_note("no shared heap in a forked child: %s", strerror(errno));
+		oc_quiet_munmap(copy->base, copy->size);
+		return;
+	}
+	if (copy->turn < 0)
+		return;
+	err = fill_copy();
+	if (err) {
+		oc_note("no shared heap in a forked child: %s",
+			err == -EFBIG ? "too much to copy without its descriptor" : strerror(-err));
+		mprotect(copy->base, copy->size, PROT_NONE);
+		copy->count = 0;
+		return;
+	}
+	has_copy = true;
+	if (state.bytes <= AT_ONCE)
+		settle();
+	else
+		settle_later();
+}
+
+static void child(void)
+{
+	int saved = errno;
+
+	if (oc_heap_range.size && !is_copy) {
+		/* Nothing live is nothing to keep a place for. */
+		if (state.live)
+			make_copy();
+		else
+			__atomic_store_n(&oc_heap_range.size, 0, __ATOMIC_RELAXED);
+		oc_heap_view_close();
+		oc_heap_become_copy();
+		is_copy = true;
+		/* Last: the parent goes on, unless a helper has them too. */
+		shut(state.turn[0]);
+		shut(state.turn[1]);
+	} else if (has_copy && oc_heap_onfork_apply()) {
+		/* Better no data than what the child is not to have. */
+		mprotect((char *)oc_heap_range.base, oc_heap_range.size, PROT_NONE);
+	}
+	leave();
+	errno = saved;
+}
+
+static void register_handlers(void)
+{
+	pthread_atfork(prepare, parent, child);
+}
+
+void oc_heap_fork_register(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handlers);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_HEAP_HELPER_H
+#define OC_HEAP_HELPER_H
+
+/* The thread that gives a forked child its own pages: fork.c says why. */
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+struct oc_heap_piece {
+	char *at;
+	size_t bytes;
+};
+
+struct oc_heap_copy {
+	struct oc_heap_piece *pieces; /* private mappings of the file, rising */
+	size_t count;
+	char *base; /* all that was mapped, MADV_DONTFORK until settled */
+	size_t size;
+	int turn;	     /* write end of the parent's pipe */
+	pid_t parent;	     /* getppid() just after the fork */
+	atomic_bool settled; /* every piece is the child's own */
+};
+
+/*
+ * Starts a thread that waits about a millisecond and settles @copy, which must
+ * last as long as the process. It has a descriptor table of its own, in which
+ * only @copy->turn stays open: whatever the program closes, the parent waits
+ * until the thread ends, and exec or death of the process ends it. Once a
+ * process. 0 or -errno: -ENOSYS where there is none for this machine.
+ */
+int oc_heap_helper_start(struct oc_heap_copy *copy);
+
+#endif

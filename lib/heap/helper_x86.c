@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * x86-64. The C library must not know of this thread: it would run the
+ * program's handlers in it and count it among the program's own. So the thread
+ * is made by a bare clone(2), blocks all signals, calls nothing but the kernel,
+ * and leaves the thread pointer, which is the main thread's, alone: no errno,
+ * no thread-local variable.
+ */
+#include "heap/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DELAY_NS 1000000L	    /* most children exec or exit sooner */
+#define STEP	 ((size_t)32 << 20) /* one system call's share of the work */
+#define PAGE	 ((size_t)4096)
+#define STACK	 16384
+
+static char stack[STACK] __attribute__((aligned(64)));
+static struct oc_heap_copy *job;
+
+static inline long call(long nr, long a, long b, long c, long d)
+{
+	register long r10 __asm__("r10") = d;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* A part the program has unmapped or made read-only since must not hide the
+ * rest. */
+static void populate(char *at, size_t bytes)
+{
+	if (!call(SYS_madvise, (long)at, (long)bytes, MADV_POPULATE_WRITE, 0))
+		return;
+	for (size_t i = 0; i < bytes; i += PAGE)
+		call(SYS_madvise, (long)(at + i), PAGE, MADV_POPULATE_WRITE, 0);
+}
+
+/* The parent went on without us, as it does when we are stopped. If it died,
+ * nobody writes any more. */
+static bool parent_went_on(void)
+{
+	struct pollfd turn = {.fd = job->turn};
+
+	return call(SYS_poll, (long)&turn, 1, 0, 0) == 1 && (turn.revents & POLLERR) &&
+	       call(SYS_getppid, 0, 0, 0, 0) == job->parent;
+}
+
+static void __attribute__((noreturn, used)) settle(void)
+{
+	struct timespec delay = {.tv_nsec = DELAY_NS};
+
+	/* Refused before Linux 5.9: then others' pipes stay open meanwhile. */
+	if (job->turn)
+		call(SYS_close_range, 0, job->turn - 1, 0, 0);
+	call(SYS_close_range, job->turn + 1, (long)UINT32_MAX, 0, 0);
+	call(SYS_nanosleep, (long)&delay, 0, 0, 0);
+	for (size_t i = 0; i < job->count; i++) {
+		const struct oc_heap_piece *piece = &job->pieces[i];
+
+		for (size_t from = 0; from < piece->bytes; from += STEP) {
+			size_t left = piece->bytes - from;
+
+			populate(piece->at + from, left < STEP ? left : STEP);
+		}
+	}
+	/* Better no data than torn data. */
+	if (parent_went_on())
+		call(SYS_mprotect, (long)job->base, (long)job->size, PROT_NONE, 0);
+	call(SYS_madvise, (long)job->base, (long)job->size, MADV_DOFORK, 0);
+	atomic_store(&job->settled, true);
+	for (;;)
+		call(SYS_exit, 0, 0, 0, 0);
+}
+
+int oc_heap_helper_start(struct oc_heap_copy *copy)
+{
+	/* No CLONE_FILES: it gets its own descriptor table. */
+	long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+	register long no_tid __asm__("r10") = 0;
+	register long no_tls __asm__("r8") = 0;
+	uint64_t all = ~(uint64_t)0, before;
+	long ret;
+
+	job = copy;
+	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all));
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "call *%[entry]\n\t"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"((long)SYS_clone), "D"(flags), "S"(stack + STACK), "d"(0L),
+			   "r"(no_tid), "r"(no_tls), [entry] "b"(settle)
+			 : "rcx", "r11", "cc", "memory");
+	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));
+	return ret < 0 ? (int)ret : 0;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/idle.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "base/hooked.h"
+#include "heap/extent.h"
+#include "heap/hot.h"
+#include "heap/huge.h"
+#include "heap/span.h"
+#include "heap/table.h"
+
+#define BITS ((size_t)64)
+#define LINK 64			      /* more than mimalloc keeps in a free block */
+#define LOT  (((long)1 << 20) / 4096) /* pages that a thread counts on its own */
+
+static struct {
+	char *base;
+	uint64_t *pages; /* a bit a page: idle */
+	size_t table_bytes;
+	long keep;  /* pages */
+	long count; /* of the bits set, but for what threads have not told yet */
+} idle;
+
+static __thread long untold __attribute__((tls_model("initial-exec")));
+
+int oc_heap_idle_create(char *base, size_t size, size_t keep)
+{
+	size_t bytes = (size / OC_HEAP_PAGE + BITS - 1) / BITS * sizeof(*idle.pages);
+	void *table = oc_heap_table_map(bytes, false);
+
+	if (!table)
+		return -ENOMEM;
+	idle.base = base;
+	idle.pages = table;
+	idle.table_bytes = bytes;
+	idle.keep = (long)(keep / OC_HEAP_PAGE);
+	idle.count = 0;
+	return 0;
+}
+
+void oc_heap_idle_destroy(void)
+{
+	munmap(idle.pages, idle.table_bytes);
+}
+
+/* All threads free: they would take turns at one counter. */
+static void count(long pages)
+{
+	untold += pages;
+	if (untold > LOT || untold < -LOT) {
+		__atomic_fetch_add(&idle.count, untold, __ATOMIC_RELAXED);
+		untold = 0;
+	}
+}
+
+/* Of pages [first, last), those in word @i. */
+static uint64_t bits_of(size_t i, size_t first, size_t last)
+{
+	uint64_t bits = UINT64_MAX;
+
+	if (i == first / BITS)
+		bits &= UINT64_MAX << first % BITS;
+	if (i == last / BITS)
+		bits &= ~(UINT64_MAX << last % BITS);
+	return bits;
+}
+
+void oc_heap_idle_take(char *p, size_t bytes)
+{
+	size_t at = (size_t)(p - idle.base);
+	size_t first = at / OC_HEAP_PAGE;
+	size_t last = (at + bytes + OC_HEAP_PAGE - 1) / OC_HEAP_PAGE;
+	long pages = 0;
+
+	for (size_t i = first / BITS; i * BITS < last; i++) {
+		uint64_t bits = bits_of(i, first, last);
+
+		if (!(__atomic_load_n(&idle.pages[i], __ATOMIC_RELAXED) & bits))
+			continue;
+		bits &= __atomic_fetch_and(&idle.pages[i], ~bits, __ATOMIC_RELAXED);
+		pages += __builtin_popcountll(bits);
+	}
+	if (pages)
+		count(-pages);
+}
+
+static void keep(size_t first, size_t last)
+{
+	long pages = 0;
+
+	for (size_t i = first / BITS; i * BITS < last; i++) {
+		uint64_t bits = bits_of(i, first, last);
+
+		bits &= ~__atomic_fetch_or(&idle.pages[i], bits, __ATOMIC_RELAXED);
+		pages += __builtin_popcountll(bits);
+	}
+	count(pages);
+}
+
+static bool give_back(char *at, size_t bytes)
+{
+	uintptr_t from = ((uintptr_t)at + OC_HEAP_EXTENT - 1) & ~(OC_HEAP_EXTENT - 1);
+	uintptr_t to = (uintptr_t)(at + bytes) & ~(OC_HEAP_EXTENT - 1);
+
+	if (!oc_hooked_remove(at, bytes))
+		return false;
+	if (from < to) {
+		oc_heap_thp_forget((char *)from, to - from);
+		oc_heap_hot_forget((char *)from, to - from);
+	}
+	return true;
+}
+
+void oc_heap_idle_leave(char *p, size_t bytes)
+{
+	size_t at = (size_t)(p - idle.base);
+	size_t first = (at + LINK + OC_HEAP_PAGE - 1) / OC_HEAP_PAGE;
+	size_t last = (at + bytes) / OC_HEAP_PAGE;
+
+	if (first >= last)
+		return;
+	if (__atomic_load_n(&idle.count, __ATOMIC_RELAXED) + (long)(last - first) > idle.keep &&
+	    give_back(idle.base + first * OC_HEAP_PAGE, (last - first) * OC_HEAP_PAGE))
+		return;
+	keep(first, last);
+}

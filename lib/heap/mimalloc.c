@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * libmimalloc defines malloc() and operator new, so linking to it would replace
+ * the program's allocator. dlopen(RTLD_LOCAL) keeps those names to itself.
+ *
+ * Two families are served: 2.x (Debian 12), where an arena is named by an int,
+ * and 3.x, where it is a pointer. Until 3.2 a heap belongs to the thread that
+ * made it; from 3.2 on any thread may allocate from any heap, and heaps are not
+ * deleted with their thread.
+ *
+ * Up to 3.1 (Debian 13 has 3.0.1) mimalloc 3 may forget that a page has aligned blocks when
+ * the page goes from one thread to another, which is repaired in upstream's commit 5d98acad,
+ * and then frees such a block at the wrong place: blocks overlap.
+ */
+#include "heap/mimalloc.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+
+struct oc_mi oc_mi;
+
+static union {
+	int number;
+	void *pointer;
+} arena_id;
+static bool arena_by_pointer;
+
+static bool (*manage_memory)(void *base, size_t size, bool committed, bool pinned, bool zero,
+			     int numa, bool exclusive, void *id);
+static union {
+	void *symbol;
+	struct oc_mi_heap *(*by_number)(int id);
+	struct oc_mi_heap *(*by_pointer)(void *id);
+} heap_new;
+
+/* mi_version() has two digits of minor and patch up to 3.1, three since:
+ * 209 is 2.0.9, 315 is 3.1.5, 3207 is 3.2.7. */
+static int version_minor_of_3(int version)
+{
+	return version < 1000 ? version / 10 % 10 : version / 100 % 10;
+}
+
+int oc_mi_load(const char **why)
+{
+	static const char *const names[] = {"libmimalloc.so.2", "libmimalloc.so.2.0",
+					    "libmimalloc.so.3"};
+	int (*version_of)(void);
+	void *lib = NULL;
+	int version;
+
+	for (size_t i = 0; !lib && i < sizeof(names) / sizeof(names[0]); i++)
+		lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW);
+	if (!lib) {
+		*why = "no libmimalloc.so.2 or .3: install Debian's libmimalloc2.0 or libmimalloc3";
+		return -ENOENT;
+	}
+	version_of = dlsym(lib, "mi_version");
+	version = version_of ? version_of() : 0;
+	manage_memory = dlsym(lib, "mi_manage_os_memory_ex");
+	heap_new.symbol = dlsym(lib, "mi_heap_new_in_arena");
+	oc_mi.malloc = dlsym(lib, "mi_heap_malloc");
+	oc_mi.zalloc = dlsym(lib, "mi_heap_zalloc");
+	oc_mi.memalign = dlsym(lib, "mi_heap_malloc_aligned");
+	oc_mi.free = dlsym(lib, "mi_free");
+	oc_mi.usable_size = dlsym(lib, "mi_usable_size");
+	if (version < 209 || !manage_memory || !heap_new.symbol || !oc_mi.malloc || !oc_mi.zalloc ||
+	    !oc_mi.memalign || !oc_mi.free || !oc_mi.usable_size) {
+		*why = "libmimalloc is too old: exclusive arenas came with 2.0.9";
+		dlclose(lib);
+		return -ENOENT;
+	}
+	arena_by_pointer = version >= 300;
+	oc_mi.heap_is_shared = arena_by_pointer && version_minor_of_3(version) >= 2;
+	if (arena_by_pointer && !oc_mi.heap_is_shared)
+		oc_mi.memalign = NULL;
+	oc_mi.arena_max = arena_by_pointer ? (size_t)16 << 30 : SIZE_MAX & ~(OC_MI_SEGMENT - 1);
+	return 0;
+}
+
+int oc_mi_manage(void *base, size_t size)
+{
+	/* 3.x purges what is not pinned; 2.x never purges what came committed, and
+	 * refuses pinned arenas to threads that are in their first segment. */
+	bool pinned = arena_by_pointer;
+
+	if (!manage_memory(base, size, true, pinned, true, -1, true, &arena_id))
+		return -ENOMEM;
+	return 0;
+}
+
+struct oc_mi_heap *oc_mi_heap_create(void)
+{
+	return arena_by_pointer ? heap_new.by_pointer(arena_id.pointer)
+				: heap_new.by_number(arena_id.number);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/quiet.h"
+#include "heap/huge.h"
+#include "heap/span.h"
+#include "heap/table.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+#define BITS 64
+
+static struct {
+	char *base;
+	size_t words;
+	uint64_t *placed; /* bit a page; NULL: nothing to do */
+} place;
+
+/* As in "0-1" or "0,8", and not "0". */
+static bool has_nodes(void)
+{
+	char text[256] = "";
+	int fd = open("/sys/devices/system/node/has_memory", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strpbrk(text, ",-") != NULL;
+}
+
+void oc_heap_place_create(char *base, size_t size)
+{
+	size_t words = (size / OC_HEAP_PAGE + BITS - 1) / BITS;
+	void *table;
+
+	if (!has_nodes() && !oc_heap_thp_asks())
+		return;
+	table = oc_heap_table_map(words * sizeof(*place.placed), true);
+	if (!table)
+		return;
+	place.base = base;
+	place.words = words;
+	place.placed = table;
+}
+
+void oc_heap_place_destroy(void)
+{
+	if (place.placed)
+		munmap(place.placed, place.words * sizeof(*place.placed));
+	place.placed = NULL;
+}
+
+/* The bits of pages [first, end) in the word that has @first. */
+static uint64_t bits_of(size_t first, size_t end)
+{
+	size_t from = first % BITS, count = end - first;
+
+	if (count > BITS - from)
+		count = BITS - from;
+	return (~(uint64_t)0 >> (BITS - count)) << from;
+}
+
+static size_t next_word(size_t page)
+{
+	return (page / BITS + 1) * BITS;
+}
+
+static bool is_placed(size_t first, size_t end)
+{
+	for (; first < end; first = next_word(first)) {
+		uint64_t bits = bits_of(first, end);
+
+		if ((__atomic_load_n(&place.placed[first / BITS], __ATOMIC_RELAXED) & bits) != bits)
+			return false;
+	}
+	return true;
+}
+
+/* Touches without changing: peers may be writing next to it. */
+static void touch(char *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += OC_HEAP_PAGE)
+		__atomic_fetch_or(p + i, 0, __ATOMIC_RELAXED);
+}
+
+void oc_heap_place(char *p, size_t bytes)
+{
+	size_t first, end;
+	char *at;
+
+	if (!place.placed || !bytes)
+		return;
+	first = (size_t)(p - place.base) / OC_HEAP_PAGE;
+	end = (size_t)(p + bytes - 1 - place.base) / OC_HEAP_PAGE + 1;
+	if (is_placed(first, end))
+		return;
+	at = place.base + first * OC_HEAP_PAGE;
+	if (oc_quiet_madvise(at, (end - first) * OC_HEAP_PAGE, MADV_POPULATE_WRITE) &&
+	    errno == EINVAL)
+		touch(at, (end - first) * OC_HEAP_PAGE);
+	for (; first < end; first = next_word(first))
+		__atomic_fetch_or(&place.placed[first / BITS], bits_of(first, end),
+				  __ATOMIC_RELAXED);
+}
+
+void oc_heap_place_forget(char *p, size_t bytes)
+{
+	size_t first = (size_t)(p - place.base) / OC_HEAP_PAGE;
+	size_t end = first + bytes / OC_HEAP_PAGE;
+
+	if (!place.placed)
+		return;
+	for (; first < end; first = next_word(first))
+		__atomic_fetch_and(&place.placed[first / BITS], ~bits_of(first, end),
+				   __ATOMIC_RELAXED);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/span.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "heap/table.h"
+
+#define CHUNK	    ((size_t)32 << 20)
+#define CHUNK_PAGES (CHUNK / OC_HEAP_PAGE)
+
+/* One 8-byte word a page costs 1/512 of what is used: the table is sparse too. */
+static struct {
+	char *base;
+	size_t pages;
+	size_t chunks;
+	size_t table_bytes;
+	uint64_t *usable;   /* [pages]: bytes of the block that starts in that page */
+	uint32_t *live;	    /* [chunks]: blocks that start in that chunk */
+	size_t used_chunks; /* no block was ever seen past these */
+} span;
+
+int oc_heap_span_create(char *base, size_t size)
+{
+	size_t pages = size / OC_HEAP_PAGE;
+	size_t chunks = (size + CHUNK - 1) / CHUNK;
+	size_t bytes = pages * sizeof(*span.usable) + chunks * sizeof(*span.live);
+	char *table = oc_heap_table_map(bytes, true);
+
+	if (!table)
+		return -ENOMEM;
+	span.base = base;
+	span.pages = pages;
+	span.chunks = chunks;
+	span.table_bytes = bytes;
+	span.usable = (uint64_t *)table;
+	span.live = (uint32_t *)(table + pages * sizeof(*span.usable));
+	span.used_chunks = 0;
+	return 0;
+}
+
+void oc_heap_span_destroy(void)
+{
+	munmap(span.usable, span.table_bytes);
+	span.usable = NULL;
+	span.pages = 0;
+}
+
+static size_t page_of(const void *p)
+{
+	return (size_t)((const char *)p - span.base) / OC_HEAP_PAGE;
+}
+
+void oc_heap_span_add(const void *p, size_t usable)
+{
+	size_t page = page_of(p);
+	size_t chunk = page / CHUNK_PAGES;
+	size_t used = __atomic_load_n(&span.used_chunks, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&span.usable[page], usable, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&span.live[chunk], 1, __ATOMIC_RELAXED);
+	while (used <= chunk &&
+	       !__atomic_compare_exchange_n(&span.used_chunks, &used, chunk + 1, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+size_t oc_heap_span_usable(const void *p)
+{
+	return __atomic_load_n(&span.usable[page_of(p)], __ATOMIC_RELAXED);
+}
+
+size_t oc_heap_span_remove(const void *p)
+{
+	size_t page = page_of(p);
+	size_t usable = __atomic_exchange_n(&span.usable[page], 0, __ATOMIC_RELAXED);
+
+	if (usable)
+		__atomic_fetch_sub(&span.live[page / CHUNK_PAGES], 1, __ATOMIC_RELAXED);
+	return usable;
+}
+
+void oc_heap_span_walk(size_t gap, bool (*found)(char *run, size_t bytes, void *arg), void *arg)
+{
+	size_t chunks = __atomic_load_n(&span.used_chunks, __ATOMIC_RELAXED);
+	size_t from = 0, to = 0; /* the run being joined, in pages; empty if equal */
+
+	for (size_t chunk = 0; chunk < chunks; chunk++) {
+		size_t page = chunk * CHUNK_PAGES;
+		size_t end = page + CHUNK_PAGES < span.pages ? page + CHUNK_PAGES : span.pages;
+
+		if (!__atomic_load_n(&span.live[chunk], __ATOMIC_RELAXED))
+			continue;
+		while (page < end) {
+			size_t usable = __atomic_load_n(&span.usable[page], __ATOMIC_RELAXED);
+			size_t last;
+
+			if (!usable) {
+				page++;
+				continue;
+			}
+			/* It may start anywhere in its first page. */
+			last = page + (usable + 2 * OC_HEAP_PAGE - 2) / OC_HEAP_PAGE;
+			if (last > span.pages)
+				last = span.pages;
+			if (to > from && (page - to) * OC_HEAP_PAGE >= gap && page >= to) {
+				if (!found(span.base + from * OC_HEAP_PAGE,
+					   (to - from) * OC_HEAP_PAGE, arg))
+					return;
+				from = to = 0;
+			}
+			if (to == from)
+				from = page;
+			if (last > to)
+				to = last;
+			page += usable / OC_HEAP_PAGE ? usable / OC_HEAP_PAGE : 1;
+		}
+	}
+	if (to > from)
+		found(span.base + from * OC_HEAP_PAGE, (to - from) * OC_HEAP_PAGE, arg);
+}

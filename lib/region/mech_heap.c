@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Regions in the owner's shared heap are plain memory here: one copy by this
+ * core, no system call. So is every region of this process itself.
+ */
+#include "region/mech.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "bytes/copy.h"
+#include "heap/heap.h"
+
+/* Mapped at a time, where arenas are not mapped whole. */
+#define PIECE_MAX ((size_t)64 << 20)
+
+/* @piece is as the owner sees it, and made shorter. False when it is not all in its
+ * arena, or cannot be mapped. */
+static bool translate(struct oc_node *node, const struct oc_region_ref *region, struct iovec *piece)
+{
+	uint64_t off = (uintptr_t)piece->iov_base - node->ranks[region->owner].arena_base;
+
+	if (region->owner == node->rank)
+		return true;
+	if (piece->iov_len > PIECE_MAX)
+		piece->iov_len = PIECE_MAX;
+	piece->iov_base = oc_window_at(&region->window, node, region->owner, off, piece->iov_len);
+	return piece->iov_base;
+}
+
+static bool reaches(const struct oc_node *node, const struct oc_region_ref *region)
+{
+	return region->owner == node->rank ||
+	       (region->heap && node->peers[region->owner].arena_size);
+}
+
+enum direction { GET, PUT };
+
+static ssize_t heap_transfer(struct oc_node *node, const struct oc_region_ref *region,
+			     uint64_t offset, struct oc_cursor *local, size_t len,
+			     enum direction direction)
+{
+	bool stream = len >= OC_MECH_STREAM_BYTES;
+	struct oc_cursor remote;
+	size_t done = 0;
+
+	if (!reaches(node, region))
+		return -EOPNOTSUPP;
+	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
+	while (done < len) {
+		struct iovec here, there;
+		size_t part = len - done;
+
+		if (!oc_cursor_piece(local, &here) || !oc_cursor_piece(&remote, &there) ||
+		    !translate(node, region, &there))
+			return done ? (ssize_t)done : -EFAULT;
+		part = here.iov_len < part ? here.iov_len : part;
+		part = there.iov_len < part ? there.iov_len : part;
+		if (direction == GET)
+			oc_copy_bytes(here.iov_base, there.iov_base, part, stream);
+		else
+			oc_copy_bytes(there.iov_base, here.iov_base, part, stream);
+		oc_cursor_skip(local, part);
+		oc_cursor_skip(&remote, part);
+		done += part;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t heap_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+			struct oc_cursor *local, size_t len)
+{
+	return heap_transfer(node, region, offset, local, len, GET);
+}
+
+static ssize_t heap_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+			struct oc_cursor *local, size_t len)
+{
+	return heap_transfer(node, region, offset, local, len, PUT);
+}
+
+static void *heap_at(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+		     size_t *len)
+{
+	struct oc_cursor remote;
+	struct iovec piece;
+
+	if (!reaches(node, region))
+		return NULL;
+	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
+	if (!oc_cursor_piece(&remote, &piece) || !translate(node, region, &piece))
+		return NULL;
+	*len = piece.iov_len;
+	return piece.iov_base;
+}
+
+static int heap_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+{
+	if (node->peers[peer].arena_size)
+		return 0;
+	if (peer == node->rank)
+		snprintf(why, size, "%s", oc_heap_reason());
+	else if (!node->ranks[peer].arena_size)
+		snprintf(why, size, "rank %u has no shared heap", peer);
+	else
+		snprintf(why, size,
+			 "a rank could not map all heaps (address space, see ulimit -v)");
+	return -ENOENT;
+}
+
+const struct oc_mech oc_mech_heap = {
+	.name = "heap",
+	.bit = OC_MECH_HEAP,
+	.flags = OC_MECH_POINTS,
+	.probe = heap_probe,
+	.get = heap_get,
+	.put = heap_put,
+	.at = heap_at,
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The kernel module shows the region here, and it is plain memory: one copy by
+ * this core. The mapping costs a system call and an entry a page, so a region
+ * is mapped when it comes again, and kept mapped (lib/access/kmap.c); the first copy
+ * of each is the kernel's (lib/region/mech_kcopy.c).
+ *
+ * A region is what its owner declared, to the byte, and mappings are of pages:
+ * what lies before its first and behind its last whole page the kernel copies.
+ *
+ * If the owner replaces memory it had declared, the mapping goes on to show the
+ * old pages. So after a copy the kernel is asked whether the region was still
+ * good, and when it was not, another mechanism does the copy over again.
+ */
+#include "region/mech.h"
+
+#include <errno.h>
+
+#include "access/kmap.h"
+#include "bytes/copy.h"
+#include "region/mech_kcopy.h"
+
+/* One copy by means of a mapping. */
+struct shown {
+	const struct oc_region_ref *region;
+	enum oc_kdev_direction direction;
+	uint64_t first; /* what is mapped: [first, end) of the region */
+	uint64_t end;
+	char *at; /* of byte @first */
+	bool stream;
+};
+
+/* The whole pages of the region: none of one in several segments. */
+static void find_pages(struct shown *it)
+{
+	uint64_t mask = oc_kdev_page_size() - 1;
+	struct oc_cursor cursor;
+	struct iovec piece;
+	uint64_t base;
+
+	it->first = it->end = 0;
+	oc_cursor_init(&cursor, it->region->segs, it->region->nsegs, 0);
+	if (it->region->nsegs != 1 || !oc_cursor_piece(&cursor, &piece) ||
+	    piece.iov_len != it->region->bytes)
+		return;
+	base = (uintptr_t)piece.iov_base;
+	it->first = (0 - base) & mask;
+	it->end = ((base + piece.iov_len) & ~mask) - base;
+	if (it->end > piece.iov_len || it->end <= it->first)
+		it->first = it->end = 0;
+}
+
+/* Copies made once, and those of regions that show no page, are kcopy's if it
+ * may do them. */
+static bool wants_kcopy(const struct oc_node *node, const struct shown *it)
+{
+	const struct oc_region_ref *region = it->region;
+
+	if (!oc_mech_allowed(node, &oc_mech_kcopy) ||
+	    !oc_kcopy_reaches(node, region, OC_MECH_KCOPY))
+		return false;
+	return it->first == it->end || region->flags & OC_REGION_SINGLEUSE ||
+	       !(region->flags & OC_REGION_READ) || !oc_kmap_seen(region->kernel);
+}
+
+/* From or to the mapped bytes at @from. */
+static ssize_t copy_shown(const struct shown *it, char *from, struct oc_cursor *local, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		struct iovec here;
+		size_t part = len - done;
+
+		if (!oc_cursor_piece(local, &here))
+			return done ? (ssize_t)done : -EFAULT;
+		part = here.iov_len < part ? here.iov_len : part;
+		if (it->direction == OC_KDEV_GET)
+			oc_copy_bytes(here.iov_base, from + done, part, it->stream);
+		else
+			oc_copy_bytes(from + done, here.iov_base, part, it->stream);
+		oc_cursor_skip(local, part);
+		done += part;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t copy_all(const struct shown *it, uint64_t offset, struct oc_cursor *local,
+			size_t len)
+{
+	uint64_t at = offset, end = offset + len;
+
+	while (at < end) {
+		bool mapped = at >= it->first && at < it->end;
+		uint64_t until = mapped ? it->end : at < it->first ? it->first : end;
+		ssize_t moved;
+
+		until = until < end ? until : end;
+		if (mapped)
+			moved = copy_shown(it, it->at + (at - it->first), local, until - at);
+		else
+			moved = oc_kcopy_move(it->direction, it->region, at, local, until - at);
+		if (moved <= 0)
+			return at > offset ? (ssize_t)(at - offset) : moved;
+		at += (uint64_t)moved;
+	}
+	return (ssize_t)len;
+}
+
+static ssize_t map_transfer(struct oc_node *node, const struct oc_region_ref *region,
+			    uint64_t offset, struct oc_cursor *local, size_t len,
+			    enum oc_kdev_direction direction)
+{
+	struct shown it = {
+		.region = region, .direction = direction, .stream = len >= OC_MECH_STREAM_BYTES};
+	bool write = region->flags & OC_REGION_WRITE;
+	struct oc_cursor start = *local;
+	struct oc_kmap *map = NULL;
+	ssize_t moved;
+	int err = 0;
+
+	if (!oc_kcopy_reaches(node, region, OC_MECH_MAP))
+		return -EOPNOTSUPP;
+	find_pages(&it);
+	if (wants_kcopy(node, &it))
+		return -EOPNOTSUPP;
+	/* A mapping can be read: not if the region may not. */
+	if (!(region->flags & OC_REGION_READ))
+		it.first = it.end = 0;
+	if (it.first < it.end)
+		err = oc_kmap_get(region->kernel, it.first, it.end - it.first, write, &map, &it.at);
+	if (err)
+		return oc_kcopy_error(err);
+	moved = copy_all(&it, offset, local, len);
+	if (map)
+		oc_kmap_put(map);
+	err = map ? oc_kdev_region_check(region->kernel) : 0;
+	if (err)
+		*local = start;
+	return err ? oc_kcopy_error(err) : moved;
+}
+
+static ssize_t map_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+		       struct oc_cursor *local, size_t len)
+{
+	return map_transfer(node, region, offset, local, len, OC_KDEV_GET);
+}
+
+static ssize_t map_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+		       struct oc_cursor *local, size_t len)
+{
+	return map_transfer(node, region, offset, local, len, OC_KDEV_PUT);
+}
+
+static int map_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+{
+	return oc_kcopy_probe(node, peer, OC_MECH_MAP, why, size);
+}
+
+const struct oc_mech oc_mech_map = {
+	.name = "map",
+	.bit = OC_MECH_MAP,
+	.probe = map_probe,
+	.get = map_get,
+	.put = map_put,
+};

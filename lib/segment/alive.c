@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Who is alive. Each rank holds a POSIX write lock on byte [rank] of the
+ * control segment. The kernel drops it when the process is gone, whatever it
+ * died of, and fork does not hand it on. So one F_GETLK answers for any PID
+ * namespace, and a PID used again cannot fool it.
+ *
+ * Such locks have one trap (fcntl(2)): closing any descriptor of the file in
+ * the process drops them all. So nothing here ever opens or duplicates the
+ * control segment's descriptor. A program that closes descriptors it does not
+ * know still may; hence an unlocked byte is only a suspicion, confirmed by the
+ * PID and its start time where the PID means anything to us.
+ */
+#include "segment/alive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <onecopy/onecopy.h>
+
+static uint64_t read_pidns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+/*
+ * State and start time of a process (fields 3 and 22 of proc(5) stat). The
+ * command name before them may hold anything: look for its last parenthesis.
+ */
+static int read_stat(uint32_t pid, char *state, uint64_t *starttime)
+{
+	unsigned long long start;
+	char path[32], buf[1024], *at;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (len <= 0)
+		return -ESRCH;
+	buf[len] = '\0';
+	at = strrchr(buf, ')');
+	if (!at || sscanf(at + 1,
+			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			  "%*s %*s %llu",
+			  state, &start) != 2)
+		return -EINVAL;
+	*starttime = start;
+	return 0;
+}
+
+int oc_node_declare(struct oc_node *node)
+{
+	struct oc_ctl_rank *self = &node->ranks[node->rank];
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = node->rank, .l_len = 1};
+	char state;
+
+	if (fcntl(node->ctl_fd, F_SETLK, &lock))
+		return -errno;
+	self->pid = node->pid;
+	self->pidns = read_pidns();
+	if (read_stat(node->pid, &state, &self->starttime))
+		self->starttime = 0;
+	return 0;
+}
+
+bool oc_node_owns_fd(const struct oc_node *node)
+{
+	return oc_file_is(&node->ctl_file, node->ctl_fd);
+}
+
+static bool process_alive(const struct oc_ctl_rank *self, const struct oc_ctl_rank *peer)
+{
+	uint64_t starttime;
+	char state;
+	int err;
+
+	if (!peer->pidns || peer->pidns != self->pidns)
+		return false;
+	if (kill((pid_t)peer->pid, 0) && errno == ESRCH)
+		return false;
+	err = read_stat(peer->pid, &state, &starttime);
+	if (err)
+		return false;
+	return starttime == peer->starttime && state != 'Z' && state != 'X';
+}
+
+bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = peer, .l_len = 1};
+
+	if (atomic_load_explicit(&node->ranks[peer].state, memory_order_acquire) == OC_RANK_LEFT)
+		return false;
+	if (peer == node->rank)
+		return true;
+	if (!fcntl(node->ctl_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+		return true;
+	return process_alive(&node->ranks[node->rank], &node->ranks[peer]);
+}
+
+int oc_node_alive(const oc_node *node, uint32_t peer)
+{
+	if (!node || !oc_node_mine(node) || peer >= node->nranks)
+		return -EINVAL;
+	return oc_node_peer_alive(node, peer);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_ALIVE_H
+#define OC_ALIVE_H
+
+/* Who of the node lives, and says so. */
+
+#include "segment/node.h"
+
+/* False when the peer has left or its process is known to be gone. Costs a
+ * system call or two: for slow paths. Any thread. */
+bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer);
+
+/* True for the first rank of the node that asks this of a dead one: who is to say so. */
+static inline bool oc_node_mourn(const struct oc_node *node, uint32_t peer)
+{
+	return !atomic_exchange(&node->ranks[peer].mourned, 1);
+}
+
+/* Takes the lock that says "alive" and fills in who this process is. */
+int oc_node_declare(struct oc_node *node);
+
+/* True if the control segment's descriptor still is what was joined: lib/base/file.h. */
+bool oc_node_owns_fd(const struct oc_node *node);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_AREA_H
+#define OC_AREA_H
+
+/*
+ * What lies where in a rank's area of the control segment. The segment is
+ * sparse: a page costs memory only once somebody has touched it, so generous
+ * offsets cost address space alone.
+ */
+
+#define OC_AREA_EP_OFF	     0x000000u /* endpoints: lib/exec/ep.h */
+#define OC_AREA_EP_BYTES     0x080000u
+#define OC_AREA_REGION_OFF   0x080000u /* region table and segments: lib/region/region.h */
+#define OC_AREA_REGION_BYTES 0x0e0000u
+#define OC_AREA_STAGE_OFF    0x160000u /* staging channel: lib/region/mech_staged.c */
+#define OC_AREA_STAGE_BYTES  0x090000u
+#define OC_AREA_KREG_OFF     0x1f0000u /* kernel regions: lib/access/kreg.h */
+#define OC_AREA_KREG_BYTES   0x010000u
+#define OC_AREA_BYTES	     0x200000u
+
+_Static_assert(OC_AREA_EP_OFF + OC_AREA_EP_BYTES == OC_AREA_REGION_OFF, "areas touch");
+_Static_assert(OC_AREA_REGION_OFF + OC_AREA_REGION_BYTES == OC_AREA_STAGE_OFF, "areas touch");
+_Static_assert(OC_AREA_STAGE_OFF + OC_AREA_STAGE_BYTES == OC_AREA_KREG_OFF, "areas touch");
+_Static_assert(OC_AREA_KREG_OFF + OC_AREA_KREG_BYTES == OC_AREA_BYTES, "areas touch");
+
+#endif
