@@ -173,7 +173,10 @@ def headers() -> list[str]:
     ours = [
         path for path in files(".h") if not path.is_relative_to(ROOT / "kernel")
     ]  # the kernel's build compiles those
-    directories = sorted({path.parent for path in ours if path.parent.name != "onecopy"} | {ROOT / "include"})
+    # By its path from there: what lies below lib, and in include/onecopy.
+    paths = {ROOT / "include", ROOT / "lib"}
+    names = {path.parent for path in ours if ROOT / "lib" not in path.parents and path.parent.name != "onecopy"}
+    directories = sorted(paths | names)
     include = [f"-I{directory}" for directory in directories]
     mpi_flags = run(tool("mpicc"), "--showme:compile")[1].split()
 

@@ -17,12 +17,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/quiet.h"
+#include "access/arena_map.h"
 
-#define PAGE	  4096u
-#define HUGE_PAGE ((size_t)2 << 20)
-#define FOUND	  4096 /* places of the table */
-#define PARTS	  64   /* of a window, in which touching it is noted */
+#define PAGE  4096u
+#define FOUND 4096 /* places of the table */
+#define PARTS 64   /* of a window, in which touching it is noted */
 
 struct oc_window {
 	uint32_t rank;
@@ -112,81 +111,6 @@ void oc_windows_destroy(struct oc_node *node)
 	node->windows = NULL;
 }
 
-/* Room for @bytes at a huge page's boundary, as the arena has in its owner: only then
- * can the kernel map its huge pages as such. *@hole of *@room bytes is around it. */
-static char *reserve(size_t bytes, char **hole, size_t *room)
-{
-	*room = bytes + HUGE_PAGE;
-	*hole = mmap(NULL, *room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (*hole == MAP_FAILED)
-		return MAP_FAILED;
-	return *hole + (round_up((uintptr_t)*hole, HUGE_PAGE) - (uintptr_t)*hole);
-}
-
-/* Gives back what of the hole is not [at, at + bytes). */
-static void unreserve(char *hole, size_t room, char *at, size_t bytes)
-{
-	if (at > hole)
-		munmap(hole, (size_t)(at - hole));
-	if (at + bytes < hole + room)
-		munmap(at + bytes, (size_t)(hole + room - (at + bytes)));
-}
-
-/* A forked child is not a rank, and a core file not the place. */
-static void set_apart(char *at, size_t bytes)
-{
-	oc_quiet_madvise(at, bytes, MADV_DONTFORK);
-	oc_quiet_madvise(at, bytes, MADV_DONTDUMP);
-}
-
-static int map_whole(struct oc_node_peer *peer, int fd, size_t size)
-{
-	size_t room;
-	char *hole, *at = reserve(size, &hole, &room);
-	int err;
-
-	if (at == MAP_FAILED)
-		return -errno;
-	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) ==
-	    MAP_FAILED) {
-		err = -errno;
-		munmap(hole, room);
-		return err;
-	}
-	unreserve(hole, room, at, size);
-	set_apart(at, size);
-	peer->arena = at;
-	return 0;
-}
-
-static size_t seed_bytes(const struct oc_windows *windows, size_t size)
-{
-	return (size + windows->bounds.step - 1) / windows->bounds.step * PAGE;
-}
-
-/* A page of the arena every step: a window is made out of the last before it. */
-static int map_seeds(struct oc_windows *windows, struct oc_node_peer *peer, int fd, size_t size)
-{
-	size_t bytes = seed_bytes(windows, size);
-	char *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int err;
-
-	if (at == MAP_FAILED)
-		return -errno;
-	for (size_t i = 0; i < bytes / PAGE; i++) {
-		if (mmap(at + i * PAGE, PAGE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-			 (off_t)(i * windows->bounds.step)) != MAP_FAILED)
-			continue;
-		err = -errno;
-		munmap(at, bytes);
-		return err;
-	}
-	set_apart(at, bytes);
-	peer->seeds = at;
-	return 0;
-}
-
 int oc_window_open(struct oc_node *node, uint32_t rank, int fd)
 {
 	struct oc_node_peer *peer = &node->peers[rank];
@@ -199,7 +123,10 @@ int oc_window_open(struct oc_node *node, uint32_t rank, int fd)
 		return -errno;
 	if (!size || size > (uint64_t)st.st_size || size % PAGE)
 		return -EPROTO;
-	err = node->windows ? map_seeds(node->windows, peer, fd, size) : map_whole(peer, fd, size);
+	if (node->windows)
+		err = oc_arena_map_seeds(fd, size, node->windows->bounds.step, &peer->seeds);
+	else
+		err = oc_arena_map(fd, size, &peer->arena);
 	if (!err)
 		peer->arena_size = size;
 	return err;
@@ -212,29 +139,10 @@ void oc_window_close(struct oc_node *node, uint32_t rank)
 	if (peer->arena)
 		munmap(peer->arena, peer->arena_size);
 	if (peer->seeds)
-		munmap(peer->seeds, seed_bytes(node->windows, peer->arena_size));
+		munmap(peer->seeds,
+		       oc_arena_seed_bytes(peer->arena_size, node->windows->bounds.step));
 	peer->arena = peer->seeds = NULL;
 	peer->arena_size = 0;
-}
-
-/* [off, off + len) of the arena the seeds belong to, or MAP_FAILED. */
-static char *map_window(const struct oc_windows *windows, char *seeds, uint64_t off, size_t len)
-{
-	char *seed = seeds + off / windows->bounds.step * PAGE;
-	size_t skip = off % windows->bounds.step, room;
-	char *hole, *at = reserve(skip + len, &hole, &room);
-
-	if (at == MAP_FAILED)
-		return MAP_FAILED;
-	/* What is locked would be filled at once: mlockall(2). */
-	munlock(seed, PAGE);
-	/* As long as it has to be, though the seed is a page: mremap(2). */
-	if (mremap(seed, 0, skip + len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
-		munmap(hole, room);
-		return MAP_FAILED;
-	}
-	unreserve(hole, room, at + skip, len);
-	return at + skip;
 }
 
 void oc_window_begin(struct oc_window_use *use, struct oc_node *node)
@@ -417,7 +325,8 @@ static struct oc_window *make(struct oc_node *node, const struct oc_window_use *
 	window->len = (end < peer->arena_size ? end : peer->arena_size) - window->off;
 	window->at = MAP_FAILED;
 	if (make_room(windows, use, window->len))
-		window->at = map_window(windows, peer->seeds, window->off, window->len);
+		window->at = oc_arena_map_piece(peer->seeds, windows->bounds.step, window->off,
+						window->len);
 	if (window->at == MAP_FAILED) {
 		free(window);
 		return NULL;
