@@ -6,7 +6,6 @@
  * other's block, nearest neighbour first, so that no two start on the same one.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 static struct oc_step step_block(const struct oc_plan *plan, uint32_t peer, uint64_t off,
@@ -28,7 +27,7 @@ static struct oc_plan *plan_push(const struct oc_shape *shape)
 
 	if (!plan)
 		return NULL;
-	plan_wait_all(plan, OC_STAGE_READY, 0);
+	plan_wait_all(plan, OC_PHASE_READY, 0);
 	ready = plan->nsteps;
 	oc_plan_add(plan, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
 	oc_plan_add(plan, step_if(step_stage(), OC_COND_INDIRECT, OC_RANK_ALL), 0);
@@ -59,7 +58,7 @@ static struct oc_plan *plan_pull(const struct oc_shape *shape, const struct oc_b
 		uint32_t at = plan->nsteps;
 
 		if (d)
-			oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), at);
+			oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), at);
 		if (d || !shape->in_place)
 			oc_plan_add(plan, step_block(plan, peer, off, len), at);
 	}

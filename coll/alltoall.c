@@ -5,7 +5,6 @@
  * end whether the other knows of the same block.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)
@@ -22,7 +21,7 @@ struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)
 		uint32_t at = plan->nsteps;
 
 		if (d)
-			oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), plan->nsteps);
+			oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), plan->nsteps);
 		oc_plan_add(plan,
 			    step_copy(oc_ref(OC_SLOT_RECV, me, peer * bytes),
 				      oc_ref(OC_SLOT_SEND, peer, me * bytes), bytes),
@@ -57,7 +56,7 @@ struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_
 		if (!in->len[peer])
 			continue;
 		at = oc_plan_add(plan,
-				 step_meet_at(peer, OC_STAGE_READY, pull.len, shape->size + me),
+				 step_meet_at(peer, OC_PHASE_READY, pull.len, shape->size + me),
 				 plan->nsteps);
 		oc_plan_add(plan, pull, at);
 	}

@@ -4,7 +4,6 @@
  * other's line. Flat: one store a rank, n - 1 loads that move in parallel.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 struct oc_plan *oc_coll_barrier(const struct oc_shape *shape)
@@ -12,6 +11,6 @@ struct oc_plan *oc_coll_barrier(const struct oc_shape *shape)
 	struct oc_plan *plan = oc_plan_create(shape);
 
 	if (plan)
-		plan_wait_all(plan, OC_STAGE_READY, plan->nsteps);
+		plan_wait_all(plan, OC_PHASE_READY, plan->nsteps);
 	return plan;
 }

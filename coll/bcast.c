@@ -8,7 +8,6 @@
  * n - 1 times, for one more round of waiting.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 #define SPREAD_MIN (64u << 10)
@@ -23,12 +22,12 @@ static void plan_root(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step push = step_copy(oc_ref(OC_SLOT_RECV, peer, cut),
 						oc_ref(OC_SLOT_SEND, me, cut), bytes - cut);
-		uint32_t at = oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), plan->nsteps);
+		uint32_t at = oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), plan->nsteps);
 
 		at = oc_plan_add(plan, step_if(push, OC_COND_DIRECT, peer), at);
-		/* Stages rise in the order of the receivers, so each leaves
+		/* Phases rise in the order of the receivers, so each leaves
 		 * as soon as its own part is there. */
-		oc_plan_add(plan, step_post(OC_STAGE_READY + d), at);
+		oc_plan_add(plan, step_post(OC_PHASE_READY + d), at);
 		if (d > 1)
 			oc_plan_depend(plan, at - 2);
 	}
@@ -44,13 +43,13 @@ static void plan_leaf(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
 					oc_ref(OC_SLOT_SEND, root, cut), bytes - cut);
 	uint32_t ready, pull;
 
-	ready = oc_plan_add(plan, step_wait(root, OC_STAGE_READY), plan->nsteps);
+	ready = oc_plan_add(plan, step_wait(root, OC_PHASE_READY), plan->nsteps);
 	pull = oc_plan_add(
 		plan, step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), cut),
 		ready);
 	oc_plan_add(plan, step_if(rest, OC_COND_INDIRECT, me), pull);
 	oc_plan_add(plan, step_post(STAGE_DONE), pull);
-	oc_plan_add(plan, step_if(step_wait(root, OC_STAGE_READY + d), OC_COND_DIRECT, me),
+	oc_plan_add(plan, step_if(step_wait(root, OC_PHASE_READY + d), OC_COND_DIRECT, me),
 		    plan->nsteps);
 }
 
@@ -74,7 +73,7 @@ static void plan_spread(struct oc_plan *plan)
 
 	if (me == root)
 		pull = step_stage();
-	plan_wait_all(plan, OC_STAGE_READY, 0);
+	plan_wait_all(plan, OC_PHASE_READY, 0);
 	ready = plan->nsteps;
 	oc_plan_add(plan, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
 	oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), 0);

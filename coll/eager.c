@@ -9,7 +9,6 @@
  * none for allreduce: every rank would fold everything.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 static void stage(struct oc_plan *plan, uint64_t off, uint64_t len)
@@ -29,7 +28,7 @@ static void pull(struct oc_plan *plan, uint32_t peer, uint64_t roff, uint64_t so
 	uint32_t at = plan->nsteps;
 
 	if (peer != me)
-		oc_plan_add(plan, step_wait(peer, OC_STAGE_READY), at);
+		oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), at);
 	oc_plan_add(
 		plan,
 		step_copy(oc_ref(OC_SLOT_RECV, me, roff), oc_ref(OC_SLOT_SEND, peer, soff), len),
@@ -61,7 +60,7 @@ static void stage_others(struct oc_plan *plan)
 
 static void fold(struct oc_plan *plan)
 {
-	uint32_t ready = plan_wait_all(plan, OC_STAGE_READY, 0);
+	uint32_t ready = plan_wait_all(plan, OC_PHASE_READY, 0);
 
 	oc_plan_add(plan,
 		    step_fold(oc_ref(OC_SLOT_RECV, plan->shape.rank, 0), 0, plan->shape.bytes),

@@ -4,7 +4,6 @@
  * the root copies its own. A root whose buffer is out of reach pulls instead.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 static void plan_leaf(struct oc_plan *plan, struct oc_step wait, struct oc_step push)
@@ -41,7 +40,7 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 	if (!plan)
 		return NULL;
 	if (me != root) {
-		plan_leaf(plan, step_wait(root, OC_STAGE_READY), block);
+		plan_leaf(plan, step_wait(root, OC_PHASE_READY), block);
 		return plan;
 	}
 	if (!shape->in_place)
@@ -49,7 +48,7 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 
-		plan_block(plan, step_wait(peer, OC_STAGE_READY), peer * bytes, bytes);
+		plan_block(plan, step_wait(peer, OC_PHASE_READY), peer * bytes, bytes);
 	}
 	oc_plan_add(plan, step_post(STAGE_DONE), 0);
 	return plan;
@@ -69,7 +68,7 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 		push.flags = OC_STEP_DST_INDEXED;
 		if (blocks->len[me])
 			plan_leaf(plan,
-				  step_meet_at(root, OC_STAGE_READY, push.len, shape->size + me),
+				  step_meet_at(root, OC_PHASE_READY, push.len, shape->size + me),
 				  push);
 		return plan;
 	}
@@ -81,7 +80,7 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 		uint32_t peer = (me + d) % shape->size;
 
 		if (blocks->len[peer])
-			plan_block(plan, step_meet(peer, OC_STAGE_READY, blocks->len[peer]),
+			plan_block(plan, step_meet(peer, OC_PHASE_READY, blocks->len[peer]),
 				   blocks->off[peer], blocks->len[peer]);
 	}
 	oc_plan_add(plan, step_post(STAGE_DONE), 0);

@@ -11,7 +11,6 @@
  * are folded into scratch memory and pulled from there.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 /* This rank folds [off, off + len) itself. */
@@ -22,7 +21,7 @@ static struct oc_plan *plan_open(const struct oc_shape *shape, uint64_t off, uin
 	if (!plan)
 		return NULL;
 	oc_plan_add(plan, step_stage_but(off, len), plan->nsteps);
-	plan_wait_all(plan, OC_STAGE_READY, plan->nsteps);
+	plan_wait_all(plan, OC_PHASE_READY, plan->nsteps);
 	return plan;
 }
 

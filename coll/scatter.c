@@ -4,7 +4,6 @@
  * while the root copies its own.
  */
 #include "coll.h"
-#include "exec/ep.h"
 #include "steps.h"
 
 static void plan_leaf(struct oc_plan *plan, struct oc_step ready, struct oc_step pull)
@@ -26,7 +25,7 @@ struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
 	if (!plan)
 		return NULL;
 	if (me != root) {
-		plan_leaf(plan, step_wait(root, OC_STAGE_READY), block);
+		plan_leaf(plan, step_wait(root, OC_PHASE_READY), block);
 		return plan;
 	}
 	oc_plan_add(plan, step_stage_but(me * shape->bytes, shape->bytes), plan->nsteps);
@@ -50,7 +49,7 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 		pull.flags = OC_STEP_SRC_INDEXED;
 		if (blocks->len[me])
 			plan_leaf(plan,
-				  step_meet_at(root, OC_STAGE_READY, pull.len, shape->size + me),
+				  step_meet_at(root, OC_PHASE_READY, pull.len, shape->size + me),
 				  pull);
 		return plan;
 	}

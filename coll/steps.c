@@ -3,7 +3,7 @@
 
 #include "coll.h"
 
-uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since)
+uint32_t plan_wait_all(struct oc_plan *plan, uint32_t phase, uint32_t since)
 {
 	const struct oc_shape *shape = &plan->shape;
 	uint32_t first = plan->nsteps;
@@ -12,7 +12,7 @@ uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since)
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (shape->rank + d) % shape->size;
 
-		oc_plan_add(plan, step_wait(peer, stage), plan->nsteps);
+		oc_plan_add(plan, step_wait(peer, phase), plan->nsteps);
 		for (uint32_t i = since; i < until; i++)
 			oc_plan_depend(plan, i);
 	}

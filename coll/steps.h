@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-/* Stages that follow OC_STAGE_READY. */
+/* Phases that follow OC_PHASE_READY. */
 #define STAGE_DONE  2u
 #define STAGE_DONE2 3u
 
@@ -36,21 +36,21 @@ static inline struct oc_step step_stage_but(uint64_t off, uint64_t len)
 		.kind = OC_STEP_STAGE, .src = oc_ref(OC_SLOT_SEND, 0, off), .len = len};
 }
 
-static inline struct oc_step step_post(uint32_t stage)
+static inline struct oc_step step_post(uint32_t phase)
 {
-	return (struct oc_step){.kind = OC_STEP_POST, .stage = (uint16_t)stage};
+	return (struct oc_step){.kind = OC_STEP_POST, .phase = (uint16_t)phase};
 }
 
-static inline struct oc_step step_wait(uint32_t peer, uint32_t stage)
+static inline struct oc_step step_wait(uint32_t peer, uint32_t phase)
 {
 	return (struct oc_step){
-		.kind = OC_STEP_WAIT, .peer = (uint16_t)peer, .stage = (uint16_t)stage};
+		.kind = OC_STEP_WAIT, .peer = (uint16_t)peer, .phase = (uint16_t)phase};
 }
 
-/* Waits for @stage of the other end of a pair of @len bytes, which is a rank with this one pair. */
-static inline struct oc_step step_meet(uint32_t peer, uint32_t stage, uint64_t len)
+/* Waits for @phase of the other end of a pair of @len bytes, which is a rank with this one pair. */
+static inline struct oc_step step_meet(uint32_t peer, uint32_t phase, uint64_t len)
 {
-	struct oc_step step = step_wait(peer, stage);
+	struct oc_step step = step_wait(peer, phase);
 
 	step.flags = OC_STEP_PAIR;
 	step.len = len;
@@ -58,10 +58,10 @@ static inline struct oc_step step_meet(uint32_t peer, uint32_t stage, uint64_t l
 }
 
 /* The same where the peer's lengths are in its scratch slot, behind @skip words. */
-static inline struct oc_step step_meet_at(uint32_t peer, uint32_t stage, uint64_t len,
+static inline struct oc_step step_meet_at(uint32_t peer, uint32_t phase, uint64_t len,
 					  uint32_t skip)
 {
-	struct oc_step step = step_meet(peer, stage, len);
+	struct oc_step step = step_meet(peer, phase, len);
 
 	step.src = oc_ref(OC_SLOT_SCRATCH, peer, skip * sizeof(uint64_t));
 	return step;
@@ -75,8 +75,8 @@ static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uin
 	return step;
 }
 
-/* Waits for @stage of every other rank, nearest first. The number of the
+/* Waits for @phase of every other rank, nearest first. The number of the
  * first of these steps. */
-uint32_t plan_wait_all(struct oc_plan *plan, uint32_t stage, uint32_t since);
+uint32_t plan_wait_all(struct oc_plan *plan, uint32_t phase, uint32_t since);
 
 #endif

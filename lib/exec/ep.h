@@ -9,8 +9,8 @@
  * one transfer.
  *
  * Operations of a group are numbered from 1. Operation s uses line s % OC_EP_LINES. The
- * owner writes the descriptor, then stores word = s << 16 | OC_STAGE_READY
- * with release order; later stages of the same operation store larger words.
+ * owner writes the descriptor, then stores word = s << 16 | OC_PHASE_READY
+ * with release order; later phases of the same operation store larger words.
  * Words only grow, over the whole life of the endpoint, whatever group owns
  * it, so a waiter that is late still sees its condition as reached.
  *
@@ -27,7 +27,7 @@
  * the ring that goes with it, is written again when every peer has retired the operation
  * that the line was last used for: oc_group_begin() sees to that.
  *
- * Failure. A rank that gives up stores OC_STAGE_FAILED and why, and after that store it
+ * Failure. A rank that gives up stores OC_PHASE_FAILED and why, and after that store it
  * touches no peer's memory. Before it returns it waits until no living peer is at
  * its own (oc_group_quit()): until each has retired the operation, has failed in it too,
  * or has not posted READY. One that posts READY later looks at this rank's word after
@@ -41,13 +41,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "plan/plan.h"
 #include "segment/node.h"
 
 #define OC_EP_LINES 8
 
-#define OC_STAGE_READY	1u	/* descriptor posted, buffers may be used */
-#define OC_STAGE_FAILED 0xff00u /* and the errno: the owner gave up, who waits for it must too */
-#define OC_STAGE_BITS	16
+#define OC_PHASE_FAILED 0xff00u /* and the errno: the owner gave up, who waits for it must too */
+#define OC_PHASE_BITS	16
 #define OC_STAGE_PAGE	4096u
 
 enum {
@@ -117,18 +117,18 @@ int oc_ep_take(uint64_t *seq);
 void oc_ep_put(int index, uint64_t seq);
 struct oc_ep *oc_ep_at(const struct oc_node *node, uint32_t rank, uint32_t index);
 
-static inline uint64_t oc_ep_word(uint64_t seq, uint32_t stage)
+static inline uint64_t oc_ep_word(uint64_t seq, uint32_t phase)
 {
-	return seq << OC_STAGE_BITS | stage;
+	return seq << OC_PHASE_BITS | phase;
 }
 
 /* Why the owner of a line that holds @word gave up operation @seq, as -errno; 0: it
  * has not. */
 static inline int oc_ep_failure(uint64_t word, uint64_t seq)
 {
-	if (word < oc_ep_word(seq, OC_STAGE_FAILED) || word >= oc_ep_word(seq + 1, 0))
+	if (word < oc_ep_word(seq, OC_PHASE_FAILED) || word >= oc_ep_word(seq + 1, 0))
 		return 0;
-	return -(int)(word & (0xffffu - OC_STAGE_FAILED));
+	return -(int)(word & (0xffffu - OC_PHASE_FAILED));
 }
 
 #endif

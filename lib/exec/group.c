@@ -7,7 +7,6 @@
 
 #include "access/kdev.h"
 #include "heap/heap.h"
-#include "region/mech.h"
 #include "segment/alive.h"
 
 struct oc_group_stats oc_group_stats;
@@ -103,7 +102,7 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 
 	reap();
 	*card = (struct oc_group_card){.node_rank = node->rank};
-	card->cma = oc_mech_allowed(node, &oc_mech_cma);
+	card->cma = (atomic_load(&node->mech_mask) & OC_MECH_CMA) != 0;
 	if (node->kreg)
 		card->kernel = atomic_load(&node->mech_mask) & (OC_MECH_MAP | OC_MECH_KCOPY);
 	/* What cannot be told to be stale lasts one operation: not worth mapping. */
@@ -215,23 +214,23 @@ struct oc_ep_line *oc_group_begin(struct oc_group *group)
 	return &group->me->line[seq % OC_EP_LINES];
 }
 
-void oc_group_post(struct oc_group *group, uint32_t stage)
+void oc_group_post(struct oc_group *group, uint32_t phase)
 {
 	struct oc_ep_line *line = &group->me->line[group->seq % OC_EP_LINES];
 
-	oc_line_publish(line, oc_ep_word(group->seq, stage));
+	oc_line_publish(line, oc_ep_word(group->seq, phase));
 }
 
 void oc_group_fail(struct oc_group *group, int err)
 {
-	oc_group_post(group, OC_STAGE_FAILED | (uint32_t)-err);
+	oc_group_post(group, OC_PHASE_FAILED | (uint32_t)-err);
 }
 
 /* Whether a peer has begun the operation, so that it may be at this rank's buffers. */
 static bool is_in(const struct oc_group *group, uint32_t peer, uint64_t word)
 {
-	return word >= oc_ep_word(group->seq, OC_STAGE_READY) &&
-	       word < oc_ep_word(group->seq, OC_STAGE_FAILED) && !oc_group_retired(group, peer);
+	return word >= oc_ep_word(group->seq, OC_PHASE_READY) &&
+	       word < oc_ep_word(group->seq, OC_PHASE_FAILED) && !oc_group_retired(group, peer);
 }
 
 void oc_group_quit(struct oc_group *group)

@@ -89,7 +89,7 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 void oc_group_destroy(struct oc_group *group);
 
 /* Starts an operation: makes its descriptor line writable and returns it. The caller
- * fills it, then posts OC_STAGE_READY; or it posts a failure. */
+ * fills it, then posts OC_PHASE_READY; or it posts a failure. */
 struct oc_ep_line *oc_group_begin(struct oc_group *group);
 
 /* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
@@ -120,8 +120,8 @@ static inline void oc_group_skip(struct oc_group *group)
  * Costs system calls. */
 int oc_group_dead(const struct oc_group *group);
 
-/* Tells the peers that this rank has reached @stage of the operation. */
-void oc_group_post(struct oc_group *group, uint32_t stage);
+/* Tells the peers that this rank has reached @phase of the operation. */
+void oc_group_post(struct oc_group *group, uint32_t phase);
 
 /* The descriptor of member @peer for the operation in progress. */
 static inline struct oc_ep_line *oc_group_line(const struct oc_group *group, uint32_t peer)
@@ -135,13 +135,13 @@ static inline bool oc_group_retired(const struct oc_group *group, uint32_t peer)
 	return atomic_load_explicit(&group->ep[peer]->retired, memory_order_acquire) >= group->seq;
 }
 
-/* True if @peer has reached @stage of the operation. */
-static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t stage)
+/* True if @peer has reached @phase of the operation. */
+static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t phase)
 {
 	uint64_t word =
 		atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
 
-	if (word < oc_ep_word(group->seq, stage))
+	if (word < oc_ep_word(group->seq, phase))
 		return false;
 	if (group->over[peer] < group->seq - 1)
 		group->over[peer] = group->seq - 1;

@@ -40,11 +40,11 @@ static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, co
 
 	if (from)
 		return oc_remote_put(op, dst.rank, dst.off, from, len);
-	temp = malloc(OC_STAGE_CHUNK);
+	temp = malloc(OC_OP_CHUNK);
 	if (!temp)
 		return -ENOMEM;
 	while (len && !err) {
-		size_t part = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
 
 		err = read_slot(op, temp, src, part);
 		if (!err)
@@ -169,7 +169,7 @@ static int calc_chunked(struct oc_op *op, const struct oc_step *step, void **dst
 {
 	struct oc_group *group = op->group;
 	size_t elem = oc_type_size(op->bind->type);
-	size_t chunk = OC_STAGE_CHUNK / elem * elem;
+	size_t chunk = OC_OP_CHUNK / elem * elem;
 	char *temp = malloc(group->size * chunk);
 	int err = 0;
 
@@ -301,9 +301,9 @@ static bool deps_done(const struct oc_op *op, const struct oc_step *step)
 	return true;
 }
 
-static bool reached(struct oc_op *op, uint32_t peer, uint32_t stage)
+static bool reached(struct oc_op *op, uint32_t peer, uint32_t phase)
 {
-	if (!oc_group_reached(op->group, peer, stage))
+	if (!oc_group_reached(op->group, peer, phase))
 		return false;
 	op->err = oc_op_failure(op, oc_group_line(op->group, peer));
 	if (!op->err && !op->bind->pair &&
@@ -330,18 +330,18 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 			op->err = oc_slot_stage(op);
 		return true;
 	case OC_STEP_POST:
-		oc_group_post(op->group, step->stage);
+		oc_group_post(op->group, step->phase);
 		return true;
 	case OC_STEP_WAIT:
 		return step->flags & OC_STEP_PAIR ? oc_pair_met(op, step)
-						  : reached(op, step->peer, step->stage);
+						  : reached(op, step->peer, step->phase);
 	case OC_STEP_SEND:
 		if (*state != 2)
-			oc_group_post(op->group, step->stage);
+			oc_group_post(op->group, step->phase);
 		*state = 2;
 		return reached(op, step->peer, step->reply);
 	case OC_STEP_RECV:
-		if (!reached(op, step->peer, step->stage))
+		if (!reached(op, step->peer, step->phase))
 			return false;
 		if (!op->err)
 			op->err = run_copy(op, step);
@@ -352,20 +352,20 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 	return true;
 }
 
-/* A turn of waiting for the stage a step wants. */
+/* A turn of waiting for the phase a step wants. */
 static int wait_for(struct oc_op *op, const struct oc_step *step)
 {
 	struct oc_ep_line *line = oc_group_line(op->group, step->peer);
-	uint32_t stage = step->kind == OC_STEP_SEND ? step->reply : step->stage;
+	uint32_t phase = step->kind == OC_STEP_SEND ? step->reply : step->phase;
 	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
 
 	/* It may have come since the step was looked at, and left. */
-	if (seen >= oc_ep_word(op->group->seq, stage))
+	if (seen >= oc_ep_word(op->group->seq, phase))
 		return 0;
 	return oc_op_idle(op, step->peer, line, seen);
 }
 
-/* Whether a step, in the state run_step() left it in or done (1), has a stage to post. */
+/* Whether a step, in the state run_step() left it in or done (1), has a phase to post. */
 static bool will_post(const struct oc_step *step, uint8_t state)
 {
 	return !state && (step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
@@ -383,7 +383,7 @@ static int run_steps(struct oc_op *op)
 	while (first < plan->nsteps) {
 		uint32_t stuck = plan->nsteps;
 		bool moved = false;
-		bool owes = false; /* an earlier step has a stage still to post */
+		bool owes = false; /* an earlier step has a phase still to post */
 
 		for (uint32_t i = first; i < plan->nsteps; i++) {
 			const struct oc_step *step = &plan->steps[i];

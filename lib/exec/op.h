@@ -48,7 +48,7 @@ struct oc_bind {
 };
 
 /* Bytes staged before readers are told: they stay in a second-level cache. */
-#define OC_STAGE_CHUNK ((size_t)64 << 10)
+#define OC_OP_CHUNK ((size_t)64 << 10)
 
 struct oc_op {
 	struct oc_group *group;
@@ -70,7 +70,7 @@ struct oc_op {
 	int err;
 };
 
-/* Why the owner of a line gave up, and posts no stage any more, as -errno; 0: it has not. */
+/* Why the owner of a line gave up, and posts no phase any more, as -errno; 0: it has not. */
 int oc_op_failure(struct oc_op *op, struct oc_ep_line *line);
 
 /* A turn of waiting for a change of @peer's line, which held @seen; serves those

@@ -49,11 +49,11 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 		  size_t len, bool put)
 {
 	struct oc_ep_parcel *parcel = &op->group->me->parcel;
-	char *box = oc_keep_take(&op->parcel, OC_STAGE_CHUNK), *at = here;
+	char *box = oc_keep_take(&op->parcel, OC_OP_CHUNK), *at = here;
 	int err = box ? 0 : -ENOMEM;
 
 	while (len && !err) {
-		size_t part = len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
 
 		if (put)
 			oc_copy_bytes(box, at, part, false);

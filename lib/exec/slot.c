@@ -65,7 +65,7 @@ static int place_table(struct oc_op *op)
 	return 0;
 }
 
-/* Peers look for it once a stage is posted. */
+/* Peers look for it once a phase is posted. */
 int oc_slot_scratch(struct oc_op *op)
 {
 	if (op->scratch.at)
@@ -163,7 +163,7 @@ int oc_slot_offer(struct oc_op *op)
 		flags |= OC_EP_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
-	oc_group_post(group, OC_STAGE_READY);
+	oc_group_post(group, OC_PHASE_READY);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static void stage_range(struct oc_op *op, struct oc_stores_turn *turn, char *sta
 	struct oc_ep_line *line = op->line;
 
 	while (off < end) {
-		size_t len = end - off < OC_STAGE_CHUNK ? end - off : OC_STAGE_CHUNK;
+		size_t len = end - off < OC_OP_CHUNK ? end - off : OC_OP_CHUNK;
 
 		oc_stores_copy(turn, stage + off, (const char *)op->bind->send + off, len);
 		off += len;
@@ -324,7 +324,7 @@ static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, 
 	oc_op_count(op, OC_SLOT_SEND, peer, len);
 	while (len) {
 		bool whole = atomic_load_explicit(&line->ready, memory_order_acquire) >= off + len;
-		size_t part = whole || len < OC_STAGE_CHUNK ? len : OC_STAGE_CHUNK;
+		size_t part = whole || len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
 		int err = wait_ready(op, peer, off + part);
 		const char *src = err ? NULL : arena_at(op, peer, OC_SLOT_SEND, off, part);
 

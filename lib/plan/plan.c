@@ -69,13 +69,13 @@ uint32_t oc_plan_add(struct oc_plan *plan, struct oc_step step, uint32_t since)
 	return number;
 }
 
-static const char *step_fault(const struct oc_plan *plan, uint32_t i, uint32_t *stage)
+static const char *step_fault(const struct oc_plan *plan, uint32_t i, uint32_t *phase)
 {
 	const struct oc_step *step = &plan->steps[i];
 	const struct oc_shape *shape = &plan->shape;
 	bool peer = step->kind == OC_STEP_WAIT || step->kind == OC_STEP_SEND ||
 		    step->kind == OC_STEP_RECV;
-	uint32_t posted = step->kind == OC_STEP_RECV ? step->reply : step->stage;
+	uint32_t posted = step->kind == OC_STEP_RECV ? step->reply : step->phase;
 
 	for (uint32_t e = 0; e < step->ndeps; e++)
 		if (plan->edges[step->dep + e] >= i)
@@ -84,9 +84,9 @@ static const char *step_fault(const struct oc_plan *plan, uint32_t i, uint32_t *
 		return "a peer out of range or oneself";
 	if (step->kind == OC_STEP_POST || step->kind == OC_STEP_SEND ||
 	    step->kind == OC_STEP_RECV) {
-		if (posted <= *stage)
-			return "stages do not rise";
-		*stage = posted;
+		if (posted <= *phase)
+			return "phases do not rise";
+		*phase = posted;
 	}
 	if (step->cond != OC_COND_ALWAYS && step->cond_rank >= shape->size &&
 	    step->cond_rank != OC_RANK_ALL)
@@ -109,14 +109,14 @@ static const char *step_fault(const struct oc_plan *plan, uint32_t i, uint32_t *
 
 int oc_plan_check(const struct oc_plan *plan, char *why, size_t len)
 {
-	uint32_t stage = 1; /* READY is posted by the executor */
+	uint32_t phase = 1; /* READY is posted by the executor */
 
 	if (plan->failed) {
 		snprintf(why, len, "out of memory");
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
-		const char *fault = step_fault(plan, i, &stage);
+		const char *fault = step_fault(plan, i, &phase);
 
 		if (fault) {
 			snprintf(why, len, "step %u: %s", i, fault);

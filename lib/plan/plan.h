@@ -14,20 +14,23 @@
  *   STAGE  makes this rank's send slot readable by peers, if it is not yet, but for
  *          src.off, len of it, which nobody reads (once in a plan); in an eager
  *          plan copies src.off, len of it to where it stays readable
- *   POST   tell the peers: I have reached this stage
- *   WAIT   until a peer has reached a stage; of a pair, see OC_STEP_PAIR
- *   SEND   POST, then WAIT for the peer's stage: a message from the sender's view
+ *   POST   tell the peers: I have reached this phase
+ *   WAIT   until a peer has reached a phase; of a pair, see OC_STEP_PAIR
+ *   SEND   POST, then WAIT for the peer's phase: a message from the sender's view
  *   RECV   WAIT, COPY, POST: the same from the receiver's
  *
  * Steps stand in an order that respects the edges, and what POST, SEND and RECV post
  * rises in that order. An executor may run any step whose dependencies are done, but
- * posts in the order of the plan, for a stage says that all lower ones are reached. Generators
+ * posts in the order of the plan, for a phase says that all lower ones are reached. Generators
  * (coll/) are pure: shape in, plan out.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The first phase of every rank: its descriptor is posted, its buffers may be used. */
+#define OC_PHASE_READY 1u
 
 #define OC_RANK_ALL 0xffffu /* CALC, COPY: every rank's slot */
 
@@ -85,7 +88,7 @@ struct oc_step {
 	uint16_t cond_rank;
 	uint16_t flags;
 	uint16_t peer;	/* WAIT, SEND, RECV */
-	uint16_t stage; /* POST, SEND: reached; WAIT, RECV: waited for */
+	uint16_t phase; /* POST, SEND: reached; WAIT, RECV: waited for */
 	uint16_t reply; /* SEND: waited for; RECV: posted after the copy */
 	uint32_t dep;	/* first edge */
 	uint32_t ndeps;
@@ -130,7 +133,7 @@ uint32_t oc_plan_add(struct oc_plan *plan, struct oc_step step, uint32_t since);
 /* One more edge onto the last step added. */
 void oc_plan_depend(struct oc_plan *plan, uint32_t on);
 
-/* 0, or -EINVAL with a line in @why: edges backwards only, stages rising,
+/* 0, or -EINVAL with a line in @why: edges backwards only, phases rising,
  * ranks in range, RECV and WAIT never on oneself. For tests and debugging. */
 int oc_plan_check(const struct oc_plan *plan, char *why, size_t len);
 

@@ -11,13 +11,13 @@
 #include "plan/plan.h"
 #include "share.h"
 
-enum { FIRST = OC_STAGE_READY + 1 };
+enum { FIRST = OC_PHASE_READY + 1 };
 
-static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t stage, uint32_t reply)
+static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply)
 {
 	return (struct oc_step){.kind = (uint8_t)kind,
 				.peer = (uint16_t)peer,
-				.stage = (uint16_t)stage,
+				.phase = (uint16_t)phase,
 				.reply = (uint16_t)reply};
 }
 
@@ -181,10 +181,10 @@ static struct oc_plan *plan_late(const struct job *job)
 	if (job->rank == VICTIM) {
 		oc_plan_add(plan, message(OC_STEP_WAIT, DYING, FIRST, 0), 0);
 	} else if (job->rank == WRITER) {
-		oc_plan_add(plan, message(OC_STEP_WAIT, VICTIM, OC_STAGE_READY, 0), 0);
+		oc_plan_add(plan, message(OC_STEP_WAIT, VICTIM, OC_PHASE_READY, 0), 0);
 		for (int i = 0; i < LATE_COPIES; i++)
 			oc_plan_add(plan, copy, 0);
-		oc_plan_add(plan, (struct oc_step){.kind = OC_STEP_POST, .stage = FIRST}, 0);
+		oc_plan_add(plan, (struct oc_step){.kind = OC_STEP_POST, .phase = FIRST}, 0);
 	}
 	return finish(plan);
 }

@@ -52,7 +52,7 @@ static bool allowed(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t 
 		wrong = "beyond its end";
 	else if (write && ref.slot == OC_SLOT_SEND)
 		wrong = "to write it";
-	else if (ref.rank != me && owner->stage < READY)
+	else if (ref.rank != me && owner->phase < READY)
 		wrong = "before its owner is READY";
 	else if (ref.rank != me && owner->ended &&
 		 !(owner->send == MACHINE_EAGER && ref.slot == OC_SLOT_SEND))
@@ -191,11 +191,11 @@ static enum outcome do_calc(struct machine *m, uint32_t me, const struct oc_step
 	return *pos == step->len ? DONE : MOVED;
 }
 
-static enum outcome do_post(struct machine *m, uint32_t me, uint32_t stage)
+static enum outcome do_post(struct machine *m, uint32_t me, uint32_t phase)
 {
-	if (stage <= m->rank[me].stage)
-		return fail(m, "rank %u posts stage %u after %u", me, stage, m->rank[me].stage);
-	m->rank[me].stage = stage;
+	if (phase <= m->rank[me].phase)
+		return fail(m, "rank %u posts phase %u after %u", me, phase, m->rank[me].phase);
+	m->rank[me].phase = phase;
 	return DONE;
 }
 
@@ -209,7 +209,7 @@ static enum outcome condition(struct machine *m, uint32_t me, const struct oc_st
 	for (uint32_t r = 0; r < m->size; r++) {
 		if (step->cond_rank != OC_RANK_ALL && step->cond_rank != r)
 			continue;
-		if (m->rank[r].stage < READY)
+		if (m->rank[r].phase < READY)
 			return fail(m, "rank %u asks about rank %u before it is READY", me, r);
 		direct = direct && m->rank[r].reachable;
 	}
@@ -242,20 +242,20 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 		}
 		return DONE;
 	case OC_STEP_POST:
-		return do_post(m, me, step->stage);
+		return do_post(m, me, step->phase);
 	case OC_STEP_WAIT:
-		if (m->rank[step->peer].stage < step->stage)
+		if (m->rank[step->peer].phase < step->phase)
 			return BLOCKED;
 		return step->flags & OC_STEP_PAIR ? met(m, me, step) : DONE;
 	case OC_STEP_SEND:
 		if (rank->state[i] != 2) {
 			rank->state[i] = 2;
-			outcome = do_post(m, me, step->stage);
+			outcome = do_post(m, me, step->phase);
 			return outcome == DONE ? MOVED : outcome;
 		}
-		return m->rank[step->peer].stage >= step->reply ? DONE : BLOCKED;
+		return m->rank[step->peer].phase >= step->reply ? DONE : BLOCKED;
 	case OC_STEP_RECV:
-		if (m->rank[step->peer].stage < step->stage)
+		if (m->rank[step->peer].phase < step->phase)
 			return BLOCKED;
 		outcome = do_copy(m, me, step, &rank->pos[i]);
 		return outcome == DONE ? do_post(m, me, step->reply) : outcome;
@@ -322,10 +322,10 @@ static enum outcome turn(struct machine *m, uint32_t me)
 		rank->delay--;
 		return MOVED;
 	}
-	if (rank->stage < READY) {
+	if (rank->phase < READY) {
 		if (rank->send == MACHINE_EAGER && !stage_eager(rank))
 			return fail(m, "out of memory");
-		rank->stage = READY;
+		rank->phase = READY;
 		return MOVED;
 	}
 	for (uint32_t k = 0; k < n; k++) {
@@ -355,7 +355,7 @@ bool machine_run(struct machine *m)
 		struct machine_rank *rank = &m->rank[r];
 
 		rank->copy = NULL;
-		rank->stage = 0;
+		rank->phase = 0;
 		rank->ended = false;
 		rank->delay = below(m, 2) ? below(m, DELAY) : 0;
 		rank->state = calloc(rank->plan->nsteps + 1, sizeof(*rank->state));

@@ -168,22 +168,22 @@ static void test_masks(void)
 
 /* ---- SEND and RECV --------------------------------------------------------- */
 
-static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t stage, uint32_t reply)
+static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply)
 {
 	return (struct oc_step){.kind = (uint8_t)kind,
 				.peer = (uint16_t)peer,
-				.stage = (uint16_t)stage,
+				.phase = (uint16_t)phase,
 				.reply = (uint16_t)reply};
 }
 
 /* A binomial tree: whoever has the data sends it on, farthest child first. A
- * parent's n-th message is its stage READY + 1 + n, the answer to it stage 2. */
+ * parent's n-th message is its phase READY + 1 + n, the answer to it phase 2. */
 static void plan_tree(struct trial *t, uint32_t me)
 {
 	struct oc_shape shape = {
 		.rank = (uint16_t)me, .size = (uint16_t)t->size, .root = 0, .bytes = t->bytes};
 	struct oc_plan *plan = oc_plan_create(&shape);
-	uint32_t mask = 1, stage = OC_STAGE_READY + 1;
+	uint32_t mask = 1, phase = OC_PHASE_READY + 1;
 
 	if (!plan)
 		trial_die(t, "out of memory");
@@ -195,7 +195,7 @@ static void plan_tree(struct trial *t, uint32_t me)
 
 		for (uint32_t m = mask << 1; !(parent & m) && m < t->size; m <<= 1)
 			nth += parent + m < t->size;
-		step = message(OC_STEP_RECV, parent, OC_STAGE_READY + 1 + !!parent + nth, stage++);
+		step = message(OC_STEP_RECV, parent, OC_PHASE_READY + 1 + !!parent + nth, phase++);
 		step.len = t->bytes;
 		step.dst = oc_ref(OC_SLOT_RECV, me, 0);
 		step.src = oc_ref(parent ? OC_SLOT_RECV : OC_SLOT_SEND, parent, 0);
@@ -204,7 +204,7 @@ static void plan_tree(struct trial *t, uint32_t me)
 	for (mask >>= 1; mask; mask >>= 1)
 		if (me + mask < t->size)
 			oc_plan_add(plan,
-				    message(OC_STEP_SEND, me + mask, stage++, OC_STAGE_READY + 1),
+				    message(OC_STEP_SEND, me + mask, phase++, OC_PHASE_READY + 1),
 				    0);
 	t->machine.rank[me].plan = plan;
 }
