@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import layers
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("ONECOPY_BUILD", ROOT / "build"))
 VENV_BIN = Path(sys.prefix) / "bin"
@@ -214,6 +216,13 @@ def licences() -> list[str]:
     return found
 
 
+def rooms() -> list[str]:
+    """Who may use whom: the table of docs/design.md."""
+    if not (BUILD / "compile_commands.json").exists():
+        raise NotRunError(f"no build in {BUILD}")
+    return layers.check(ROOT, BUILD, files(".c", ".h", ".cc"))
+
+
 def man_pages() -> list[str]:
     pages = [path for path in files() if re.fullmatch(r"\.[1-8]", path.suffix)]
     if not pages:
@@ -225,6 +234,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "C format": c_format,
     "C file length": c_length,
     "headers alone": headers,
+    "layers": rooms,
     "sparse": sparse,
     "gcc -fanalyzer": analyzer,
     "Python lint": ruff,
