@@ -15,8 +15,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -25,11 +25,12 @@ from typing import NoReturn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from onecopy import cells, install, machine, module, mpi, peers, programs, run, schedule, tables
+from onecopy import cells, install, machine, module, peers, programs, run, schedule, tables
 from onecopy.cells import FigureRow, Row
 from onecopy.results import Results, ResultsError
 from onecopy.results import directory as results_directory
 from onecopy.schedule import Clock, Task
+from onecopy.variant import BenchError, Variant, choose_variants, rival_list
 
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
 OF_BLOCKS = ("scatterv", "gatherv", "alltoallv")
@@ -44,19 +45,6 @@ SAME_PROCESS = "same-process"  # mode of the rows of "overhead"
 REGION_SIZES = "64,4K,64K,1M,4M"
 
 console = Console(stderr=True)
-
-
-class BenchError(RuntimeError):
-    """Nothing to measure with; the text says what to do."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to run a program: an MPI, and the environment that makes it onecopy's or not."""
-
-    name: str
-    mpi: peers.Mpi
-    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -109,7 +97,6 @@ def positive(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    against = ("mpi", *peers.PACKAGES)
     parser.add_argument(
         "--what",
         type=name_list(KINDS),
@@ -133,10 +120,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--against",
-        type=name_list(against),
+        type=rival_list,
         default=["mpi"],
         metavar="LIST",
-        help=f"what to run beside onecopy, of {', '.join(against)} (default: mpi, the one in PATH)",
+        help=f"what to run beside onecopy, of mpi, {', '.join(peers.PACKAGES)}, or the directory of another build"
+        " of onecopy (default: mpi, the one in PATH)",
     )
     parser.add_argument(
         "--peer",
@@ -331,31 +319,6 @@ def all_tasks(bench: Bench, args: argparse.Namespace) -> list[Task]:
     return tasks
 
 
-def subject(name: str, base: peers.Mpi, env: Mapping[str, str]) -> Variant:
-    """The MPI in PATH with our preload library. BenchError when there is none for it."""
-    abi = mpi.abi_of_launcher(base.mpirun)
-    if abi is None:
-        raise BenchError(f"{base.mpirun} does not tell which MPI it belongs to")
-    library, why = run.usable_library(abi)
-    if library is None:
-        raise BenchError(why)
-    preload = run.joined_preload(library, os.environ.get("LD_PRELOAD", ""))
-    return Variant(name, base, {**env, "LD_PRELOAD": preload})
-
-
-def choose_variants(args: argparse.Namespace) -> list[Variant]:
-    for name in args.peer:
-        with console.status(f"installing {name} into {peers.cache() / 'peers'}"):
-            peers.install(name)
-    names = list(dict.fromkeys([*args.against, *args.peer]))
-    variants = [Variant(name, peers.resolve(name)) for name in names]
-    base = peers.installed()
-    passed_on = {k: v for k, v in os.environ.items() if k.startswith("ONECOPY_") and k != "ONECOPY_STATS"}
-    variants.append(subject(cells.SUBJECT, base, passed_on))
-    variants += [subject(f"{cells.SUBJECT}-{m}", base, {**passed_on, "ONECOPY_MECH": m}) for m in args.mech]
-    return variants
-
-
 def describe(variants: Sequence[Variant], args: argparse.Namespace) -> dict[str, object]:
     facts = machine.describe()
     facts["variants"] = {v.name: v.mpi.version() for v in variants}
@@ -455,7 +418,7 @@ def main(args: argparse.Namespace) -> int:
         run.note(why)
         return 2
     try:
-        variants = choose_variants(args) if args.what != ["region"] else []
+        variants = choose_variants(args, console) if args.what != ["region"] else []
         results = Results(results_directory(args.output), describe(variants, args))
     except (BenchError, ResultsError, peers.MissingError, programs.BuildError) as error:
         run.note(str(error))

@@ -121,7 +121,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def run_bench(onecopy: Command, cache: Path, output: Path, *words: str) -> None:
+def run_bench(onecopy: Command, cache: Path, output: Path, *words: str, against: str = "mpi") -> None:
     if not shutil.which("mpicc"):
         pytest.fail("mpicc is missing: run `make deps`")
     env = {**MPI_ENV, "XDG_CACHE_HOME": str(cache)}
@@ -129,7 +129,7 @@ def run_bench(onecopy: Command, cache: Path, output: Path, *words: str) -> None:
     assert done.returncode == 0, done.stderr + done.stdout
     assert " runs, about " in done.stderr
     facts = json.loads((output / "machine.json").read_text())
-    assert set(facts["variants"]) == {"mpi", "onecopy"}
+    assert set(facts["variants"]) == {against, "onecopy"}
 
 
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
@@ -155,6 +155,21 @@ def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None
     again = onecopy("bench", "--output", tmp_path / "out", env={"XDG_CACHE_HOME": str(cache)})
     assert again.returncode == 1
     assert "already holds a run" in again.stderr
+
+
+def test_against_another_build(onecopy: Command, cache: Path, build: Path, tmp_path: Path) -> None:
+    """It runs in turns with ours and is no variant of ours: the tables compare the two."""
+    other = tmp_path / "old" / "build"
+    (other / "preload").mkdir(parents=True)
+    for library in (build / "preload").glob("libonecopy-*.so"):
+        shutil.copy(library, other / "preload")
+    words = [f"--against={other}", "--ranks=2", "--sizes=64K", "--rounds=1", "--collectives=bcast"]
+    run_bench(onecopy, cache, tmp_path / "out", *words, against="build-old")
+    rows = cells.read(Row, tmp_path / "out" / "times.csv")
+    assert {r.variant for r in rows} == {"build-old", "onecopy"}
+    shutil.rmtree(other / "preload")
+    done = onecopy("bench", f"--against={other}", "--output", tmp_path / "none")
+    assert (done.returncode, "holds no libonecopy-" in done.stderr) == (1, True)
 
 
 def test_overhead_within_one_process(onecopy: Command, cache: Path, tmp_path: Path) -> None:
