@@ -28,10 +28,10 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
-#include "dma.h"
-#include "events.h"
 #include "crew.h"
 #include "ctx.h"
+#include "dma.h"
+#include "events.h"
 #include "stats.h"
 #include "trace.h"
 #include "words.h"
@@ -247,7 +247,7 @@ static int ock_job_create(struct ock_async *async, u32 slot, u32 how, struct ock
 			goto out_free;
 	}
 	if (how & OCK_SUBMIT_DMA) {
-		job->channel = ock_dma_channel(&async->dma);
+		job->channel = ock_channels_take(&async->dma);
 		err = PTR_ERR_OR_ZERO(job->channel);
 		if (err)
 			goto out_free;
@@ -401,7 +401,7 @@ void ock_async_close(struct ock_async *async)
 	ock_events_deinit(&async->events);
 	ock_words_deinit(&async->words);
 	xa_destroy(&async->pending);
-	ock_dma_leave(&async->dma);
+	ock_channels_leave(&async->dma);
 	kfree(async);
 }
 

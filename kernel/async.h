@@ -18,17 +18,12 @@
 
 #include "copy.h"
 #include "ctx.h"
+#include "words.h"
 
 struct ock_async;
 
-/* What a slot looks like. */
-enum ock_async_words {
-	OCK_WORDS_STATUS,     /* one byte: enum knem_status_e */
-	OCK_WORDS_COMPLETION, /* struct onecopy_completion */
-};
-
 struct ock_async_config {
-	enum ock_async_words words;
+	enum ock_words_kind words;
 	u64 nr_slots;
 	bool ordered;		     /* complete in the order of submission: one thread */
 	const struct cpumask *cpus;  /* where threads run; NULL: where the caller may */

@@ -37,7 +37,6 @@
 #include <linux/wait.h>
 
 #include "compat.h"
-#include "dma.h"
 
 #define OCK_CHANNELS_MAX 4
 
@@ -113,14 +112,14 @@ static int ock_channels_find(void)
 	return -ENODEV;
 }
 
-void ock_dma_hold(void)
+void ock_channels_hold(void)
 {
 	mutex_lock(&ock_channels_lock);
 	nr_holders++;
 	mutex_unlock(&ock_channels_lock);
 }
 
-void ock_dma_unhold(void)
+void ock_channels_unhold(void)
 {
 	mutex_lock(&ock_channels_lock);
 	if (!--nr_holders) {
@@ -161,7 +160,7 @@ static struct ock_channel *ock_channels_choose(unsigned int first)
 	return ock_channels_look(first) ?: ERR_PTR(err);
 }
 
-struct ock_channel *ock_dma_channel(bool *holds)
+struct ock_channel *ock_channels_take(bool *holds)
 {
 	struct ock_channel *channel;
 
@@ -175,22 +174,22 @@ struct ock_channel *ock_dma_channel(bool *holds)
 	return channel;
 }
 
-void ock_dma_leave(bool *holds)
+void ock_channels_leave(bool *holds)
 {
 	if (*holds)
-		ock_dma_unhold();
+		ock_channels_unhold();
 	*holds = false;
 }
 
-int ock_dma_available(void)
+int ock_channels_available(void)
 {
 	struct ock_channel *channel;
 
-	ock_dma_hold();
+	ock_channels_hold();
 	mutex_lock(&ock_channels_lock);
 	channel = ock_channels_choose(0);
 	mutex_unlock(&ock_channels_lock);
-	ock_dma_unhold();
+	ock_channels_unhold();
 	return PTR_ERR_OR_ZERO(channel);
 }
 

@@ -3,15 +3,70 @@
 #define OCK_CHANNEL_H
 
 /*
- * Channels of DMA engines, and the pieces they move. Of dma.c only; its header
- * says how channels are held.
+ * Channels of DMA engines, and the pieces they move, which are dma.c's alone.
+ *
+ * Channels are asked for when first wanted and given back when the last holder
+ * is gone, so that the module keeps no engine from others, nor its driver from
+ * being unloaded, while nobody uses it.
  */
 
+#include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
 struct ock_channel;
+
+#ifdef CONFIG_DMA_ENGINE
+
+#define OCK_DMA_SUPPORTED true
+
+/* Keeps channels, once found, until as many ock_channels_unhold(). May sleep. */
+void ock_channels_hold(void);
+void ock_channels_unhold(void);
+
+/*
+ * Whether ock_channels_take() would find one: 0, or its error. Whoever holds nothing gets a
+ * true answer too. May sleep.
+ */
+int ock_channels_available(void);
+
+/*
+ * A channel near the current CPU; -ENODEV: none, -ENOMEM. Whoever gets one holds until its
+ * ock_channels_leave(), however many it gets. @holds says whether it does: false at first. May
+ * sleep.
+ */
+struct ock_channel *ock_channels_take(bool *holds);
+void ock_channels_leave(bool *holds);
+
+#else
+
+#define OCK_DMA_SUPPORTED false
+
+static inline void ock_channels_hold(void)
+{
+}
+
+static inline void ock_channels_unhold(void)
+{
+}
+
+static inline int ock_channels_available(void)
+{
+	return -ENODEV;
+}
+
+static inline struct ock_channel *ock_channels_take(bool *holds)
+{
+	return ERR_PTR(-ENODEV);
+}
+
+static inline void ock_channels_leave(bool *holds)
+{
+}
+
+#endif
+
 struct ock_piece;
 
 /*

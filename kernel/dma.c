@@ -310,7 +310,7 @@ static void ock_dma_op_end(struct ock_dma_op *op)
 		ock_stat_add(OCK_STAT_BYTES, op->sent);
 	ock_dma_op_tell(op);
 	ock_dma_op_put(op);
-	ock_dma_unhold();
+	ock_channels_unhold();
 	/* ock_dma_exit() waits for this function to return. */
 	module_put(THIS_MODULE);
 }
@@ -364,7 +364,7 @@ static struct ock_dma_op *ock_dma_op_create(struct ock_channel *channel, struct 
 	INIT_WORK(&op->work, ock_dma_op_work);
 	/* It may outlive the file that it is for. */
 	__module_get(THIS_MODULE);
-	ock_dma_hold();
+	ock_channels_hold();
 	return op;
 }
 

@@ -2,41 +2,15 @@
 #ifndef OCK_DMA_H
 #define OCK_DMA_H
 
-/*
- * Copies by dmaengine channels. async.c and knem.c say when, dma.c how.
- *
- * Channels are asked for when first wanted and given back when the last holder
- * is gone, so that the module keeps no engine from others, nor its driver from
- * being unloaded, while nobody uses it.
- */
+/* Copies by dmaengine channels. async.c and knem_copy.c say when, dma.c how. */
 
-#include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/types.h>
 
+#include "channel.h"
 #include "copy.h"
 
-struct ock_channel;
-
 #ifdef CONFIG_DMA_ENGINE
-
-#define OCK_DMA_SUPPORTED true
-
-/* Keeps channels, once found, until as many ock_dma_unhold(). May sleep. */
-void ock_dma_hold(void);
-void ock_dma_unhold(void);
-
-/*
- * Whether ock_dma_channel() would find one: 0, or its error. Whoever holds nothing gets a
- * true answer too. May sleep.
- */
-int ock_dma_available(void);
-
-/*
- * A channel near the current CPU; -ENODEV: none, -ENOMEM. Whoever gets one holds until its
- * ock_dma_leave(), however many it gets. @holds says whether it does: false at first. May sleep.
- */
-struct ock_channel *ock_dma_channel(bool *holds);
-void ock_dma_leave(bool *holds);
 
 /*
  * Starts to move what *copy says; both ends are regions or pinned. Success takes
@@ -60,30 +34,6 @@ int ock_dma_init(void);
 void ock_dma_exit(void);
 
 #else
-
-#define OCK_DMA_SUPPORTED false
-
-static inline void ock_dma_hold(void)
-{
-}
-
-static inline void ock_dma_unhold(void)
-{
-}
-
-static inline int ock_dma_available(void)
-{
-	return -ENODEV;
-}
-
-static inline struct ock_channel *ock_dma_channel(bool *holds)
-{
-	return ERR_PTR(-ENODEV);
-}
-
-static inline void ock_dma_leave(bool *holds)
-{
-}
 
 static inline int ock_dma_start(struct ock_channel *channel, struct ock_copy *copy,
 				void (*done)(void *data, int err, u64 copied), void *data)

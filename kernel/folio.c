@@ -8,21 +8,6 @@
 
 #include <linux/mm.h>
 
-#include "limit.h"
-#include "pin.h"
-
-void ock_folios_init(struct ock_folios *folios)
-{
-	mutex_init(&folios->lock);
-	xa_init(&folios->runs);
-}
-
-void ock_folios_deinit(struct ock_folios *folios)
-{
-	WARN_ON_ONCE(!xa_empty(&folios->runs));
-	xa_destroy(&folios->runs);
-}
-
 static struct page *ock_run_folio(const struct ock_run *run)
 {
 	return PageCompound(run->first) ? compound_head(run->first) : NULL;

@@ -7,21 +7,8 @@
  * whole, once, however many pins of the user's are in it.
  */
 
-#include <linux/mutex.h>
-#include <linux/types.h>
-#include <linux/xarray.h>
-
-struct ock_limits;
-struct ock_pages;
-
-/* Of one user: how many runs lie in each, by the number of its first page. */
-struct ock_folios {
-	struct mutex lock;
-	struct xarray runs;
-};
-
-void ock_folios_init(struct ock_folios *folios);
-void ock_folios_deinit(struct ock_folios *folios);
+#include "limit.h"
+#include "pages.h"
 
 /*
  * @pages were charged one by one before they were pinned: makes that what they keep. Errors of

@@ -25,8 +25,9 @@
 #include <onecopy.h>
 
 #include "async.h"
+#include "channel.h"
 #include "ctx.h"
-#include "dma.h"
+#include "knem_copy.h"
 #include "knem_request.h"
 #include "knem_stats.h"
 #include "region.h"
@@ -44,39 +45,7 @@ static bool binding = true;
 module_param(binding, bool, 0644);
 MODULE_PARM_DESC(binding, "Bind kernel threads as their process says, not always as it is (1)");
 
-static bool thread = true;
-module_param(thread, bool, 0644);
-MODULE_PARM_DESC(thread, "Offload to kernel threads when asked to (1)");
-
-static uint forceflags;
-module_param(forceflags, uint, 0644);
-MODULE_PARM_DESC(forceflags, "KNEM_FLAG_* added to every request (0)");
-
-static uint ignoreflags;
-module_param(ignoreflags, uint, 0644);
-MODULE_PARM_DESC(ignoreflags, "KNEM_FLAG_* dropped from every request (0)");
-
 #define OCK_KNEM_SLOTS_MAX (1ULL << 32)
-
-struct ock_async *ock_knem_async(struct ock_knem *knem)
-{
-	/* Pairs with the release in ock_knem_mmap(). */
-	return smp_load_acquire(&knem->async);
-}
-
-static u32 ock_knem_ignored(void)
-{
-	u32 ignored = READ_ONCE(ignoreflags);
-
-	if (!READ_ONCE(thread))
-		ignored |= KNEM_FLAG_ANY_THREAD_MASK;
-	return ignored;
-}
-
-u32 ock_knem_flags(u32 flags, u32 mask)
-{
-	return (flags | READ_ONCE(forceflags)) & ~ock_knem_ignored() & mask;
-}
 
 /* What the core says, as KNEM says it. */
 static int ock_knem_error(int err)
@@ -168,9 +137,9 @@ static int ock_knem_info(struct ock_knem *knem, union ock_knem_argument *argumen
 {
 	argument->info = (struct knem_cmd_info){
 		.abi = KNEM_ABI_VERSION,
-		.features = ock_dma_available() ? 0 : KNEM_FEATURE_DMA,
+		.features = ock_channels_available() ? 0 : KNEM_FEATURE_DMA,
 		.ignored_flags = ock_knem_ignored(),
-		.forced_flags = READ_ONCE(forceflags),
+		.forced_flags = ock_knem_forced(),
 	};
 	return 0;
 }
@@ -384,7 +353,7 @@ static int ock_knem_release(struct inode *inode, struct file *file)
 	ock_ctx_close(knem->ctx);
 	if (knem->async)
 		ock_async_close(knem->async);
-	ock_dma_leave(&knem->dma);
+	ock_channels_leave(&knem->dma);
 	free_cpumask_var(knem->cpus);
 	kfree(knem);
 	return 0;
@@ -439,7 +408,7 @@ static ssize_t ock_knem_read(struct file *file, char __user *to, size_t size, lo
 	struct ock_async *async;
 
 	if (!knem)
-		return ock_knem_stats_read(to, size, position, READ_ONCE(forceflags),
+		return ock_knem_stats_read(to, size, position, ock_knem_forced(),
 					   ock_knem_ignored());
 	async = ock_knem_async(knem);
 	if (!async)

@@ -8,7 +8,7 @@
  * KNEM_STATUS_PENDING. Local memory that has to be pinned and cannot be is
  * refused; memory that faults while it is copied fails the copy.
  */
-#include "knem_request.h"
+#include "knem_copy.h"
 
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -59,7 +59,7 @@ static int ock_knem_check(struct ock_knem *knem, struct ock_knem_request *reques
 	if (!OCK_DMA_SUPPORTED)
 		*flags &= ~KNEM_FLAG_DMA;
 	if (*flags & KNEM_FLAG_DMA) {
-		err = ock_dma_available();
+		err = ock_channels_available();
 		if (err)
 			return err == -ENODEV ? -EINVAL : err;
 	}
@@ -122,7 +122,7 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request,
 			return refused;
 	}
 	if (!err && (request->flags & KNEM_FLAG_DMA)) {
-		struct ock_channel *channel = ock_dma_channel(&knem->dma);
+		struct ock_channel *channel = ock_channels_take(&knem->dma);
 
 		/* The last one may have broken down since it was looked for. */
 		err = PTR_ERR_OR_ZERO(channel) ?: ock_dma_run(channel, &request->copy, &copied);

@@ -2,7 +2,8 @@
 #ifndef OCK_KNEM_REQUEST_H
 #define OCK_KNEM_REQUEST_H
 
-/* Requests of /dev/knem: knem.c takes them in and answers, knem_copy.c makes the copies. */
+/* What requests of /dev/knem are about: knem.c takes them in and answers, knem_copy.c makes
+ * the copies. */
 
 #include <linux/cpumask.h>
 #include <linux/mutex.h>
@@ -43,20 +44,11 @@ union ock_knem_argument {
 /* The status array and its copies; NULL before mmap(). */
 struct ock_async *ock_knem_async(struct ock_knem *knem);
 
+/* Flags that the administrator adds to every request, and drops. */
+u32 ock_knem_forced(void);
+u32 ock_knem_ignored(void);
+
 /* What is left of a request's flags: forced ones added, ignored and irrelevant ones dropped. */
 u32 ock_knem_flags(u32 flags, u32 mask);
-
-/*
- * Handlers: 0 accepted, the argument's out members are valid; else an errno of
- * the core's, which knem.c translates.
- */
-typedef int (*ock_knem_handler)(struct ock_knem *knem, union ock_knem_argument *argument);
-
-int ock_knem_copy_whole(struct ock_knem *knem, union ock_knem_argument *argument);
-int ock_knem_copy_bounded(struct ock_knem *knem, union ock_knem_argument *argument);
-int ock_knem_inline_whole(struct ock_knem *knem, union ock_knem_argument *argument);
-int ock_knem_inline_bounded(struct ock_knem *knem, union ock_knem_argument *argument);
-int ock_knem_async_recv(struct ock_knem *knem, union ock_knem_argument *argument);
-int ock_knem_sync_recv(struct ock_knem *knem, union ock_knem_argument *argument);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <knem_io.h>
 
-#include "dma.h"
+#include "channel.h"
 
 static ulong statslen = PAGE_SIZE;
 module_param(statslen, ulong, 0644);
@@ -95,9 +95,9 @@ static size_t ock_knem_stats_print(char *text, size_t size, u32 forced, u32 igno
 	n += scnprintf(text + n, size - n, " Flags: forcing 0x%x, ignoring 0x%x\n", forced,
 		       ignored);
 	n += scnprintf(text + n, size - n, " DMAEngine: %s\n",
-		       !OCK_DMA_SUPPORTED    ? "NotSupported"
-		       : ock_dma_available() ? "Available"
-					     : "NoChannelAvailable");
+		       !OCK_DMA_SUPPORTED	  ? "NotSupported"
+		       : ock_channels_available() ? "Available"
+						  : "NoChannelAvailable");
 	for (size_t i = 0; i < OCK_KNEM_COUNTERS; i++) {
 		n += scnprintf(text + n, size - n, " %-28s: %llu\n", ock_knem_names[i],
 			       ock_knem_sum(i));

@@ -14,7 +14,6 @@
 #include <linux/slab.h>
 #include <linux/wait.h>
 
-#include "folio.h"
 #include "stats.h"
 
 /* Who is refused waits so long for charges on their way back: many grace periods. */
@@ -37,6 +36,18 @@ struct ock_user {
 static LIST_HEAD(users);
 static DEFINE_MUTEX(users_lock);
 static atomic64_t held_by_all[OCK_HOLDINGS];
+
+static void ock_folios_init(struct ock_folios *folios)
+{
+	mutex_init(&folios->lock);
+	xa_init(&folios->runs);
+}
+
+static void ock_folios_deinit(struct ock_folios *folios)
+{
+	WARN_ON_ONCE(!xa_empty(&folios->runs));
+	xa_destroy(&folios->runs);
+}
 
 struct ock_user *ock_user_get(const struct cred *cred)
 {

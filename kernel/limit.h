@@ -13,7 +13,9 @@
 
 #include <linux/cred.h>
 #include <linux/mm_types.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
 /* All that one user holds, through whichever file. */
 struct ock_user;
@@ -42,6 +44,13 @@ struct ock_user *ock_user_get(const struct cred *cred);
 void ock_user_put(struct ock_user *user);
 
 u64 ock_user_pages(const struct ock_user *user);
+
+/* Large folios of one user: how many runs lie in each, by the number of its first page. folio.c
+ * counts. */
+struct ock_folios {
+	struct mutex lock;
+	struct xarray runs;
+};
 
 /* Large folios that the user's pins hold; @memlock: those charged to RLIMIT_MEMLOCK. */
 struct ock_folios *ock_user_folios(struct ock_user *user, bool memlock);

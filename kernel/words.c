@@ -9,7 +9,7 @@
 
 #include "compat.h"
 
-static size_t ock_word_size(enum ock_async_words kind)
+static size_t ock_word_size(enum ock_words_kind kind)
 {
 	return kind == OCK_WORDS_STATUS ? sizeof(knem_status_t) : sizeof(struct onecopy_completion);
 }
@@ -19,7 +19,7 @@ static u64 ock_words_nr_pages(const struct ock_words *words)
 	return DIV_ROUND_UP_ULL(words->nr_slots * ock_word_size(words->kind), PAGE_SIZE);
 }
 
-void ock_words_init(struct ock_words *words, enum ock_async_words kind, u64 nr_slots)
+void ock_words_init(struct ock_words *words, enum ock_words_kind kind, u64 nr_slots)
 {
 	words->kind = kind;
 	words->nr_slots = nr_slots;

@@ -13,22 +13,26 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-#include "async.h"
+/* What a slot looks like. */
+enum ock_words_kind {
+	OCK_WORDS_STATUS,     /* one byte: enum knem_status_e */
+	OCK_WORDS_COMPLETION, /* struct onecopy_completion */
+};
 
 struct ock_words {
-	enum ock_async_words kind;
+	enum ock_words_kind kind;
 	u64 nr_slots;
 	struct xarray pages; /* by page offset */
 };
 
 /* A word that can be written without fail; good as long as the array. */
 struct ock_word {
-	enum ock_async_words kind;
+	enum ock_words_kind kind;
 	struct page *page;
 	u32 offset;
 };
 
-void ock_words_init(struct ock_words *words, enum ock_async_words kind, u64 nr_slots);
+void ock_words_init(struct ock_words *words, enum ock_words_kind kind, u64 nr_slots);
 
 /* Nobody has it mapped any more. */
 void ock_words_deinit(struct ock_words *words);
