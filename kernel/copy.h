@@ -20,7 +20,7 @@
  */
 
 #include "pin.h"
-#include "region.h"
+#include "table.h"
 
 enum ock_end_kind {
 	OCK_END_NONE,

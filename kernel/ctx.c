@@ -7,7 +7,6 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
-#include "region.h"
 #include "stats.h"
 
 static ulong max_user_pages;
@@ -72,7 +71,6 @@ int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **resul
 
 void ock_ctx_close(struct ock_ctx *ctx)
 {
-	ock_region_destroy_all(ctx);
 	ock_generations_deinit(&ctx->generations);
 	ock_user_put(ctx->limits.user);
 	/* Who found a single-use region just before may still want ctx->lock. */

@@ -33,9 +33,8 @@ struct ock_ctx {
 int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **ctx);
 
 /*
- * Destroys its regions, revoking their mappings; copies in flight keep their
- * pages until done. The caller has seen to it that nobody calls with @ctx any
- * more. May sleep. @ctx is freed.
+ * It has no regions any more, or never had. The caller has seen to it that nobody calls with
+ * @ctx any more. @ctx is freed.
  */
 void ock_ctx_close(struct ock_ctx *ctx);
 

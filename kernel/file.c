@@ -25,8 +25,8 @@
 #include "ctx.h"
 #include "map.h"
 #include "notify.h"
-#include "region.h"
 #include "stats.h"
+#include "table.h"
 #include "ticket.h"
 
 #define OCK_SLOTS_MAX 65536u
@@ -398,11 +398,26 @@ static int ock_file_release(struct inode *inode, struct file *filp)
 		return 0;
 	/* First of all no peer may find a region any more. */
 	ock_tickets_deinit(&file->tickets);
-	ock_ctx_close(file->ctx);
+	ock_regions_close(file->ctx);
 	if (file->async)
 		ock_async_close(file->async);
 	kfree(file);
 	return 0;
+}
+
+/* Part of somebody's region. */
+static int ock_file_mmap_region(struct ock_file *file, struct vm_area_struct *vma, u64 offset)
+{
+	struct ock_ticket ticket;
+	struct ock_ref ref;
+	int err;
+
+	err = ock_ticket_redeem(&file->tickets, offset, &ticket, &ref);
+	if (err)
+		return err;
+	err = ock_map_region(ref.region, ticket.page, ticket.nr, ticket.write, vma);
+	ock_region_put(&ref);
+	return err;
 }
 
 static int ock_file_mmap(struct file *filp, struct vm_area_struct *vma)
@@ -414,7 +429,7 @@ static int ock_file_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (!file)
 		return -EBADF;
 	if (offset >= OCK_TICKET_OFFSET)
-		return ock_map_mmap(&file->tickets, vma);
+		return ock_file_mmap_region(file, vma, offset);
 	if (offset == ONECOPY_MMAP_GENERATIONS)
 		return ock_generations_mmap(&file->ctx->generations, vma);
 	if (offset != ONECOPY_MMAP_COMPLETIONS)

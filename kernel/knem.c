@@ -30,7 +30,7 @@
 #include "knem_copy.h"
 #include "knem_request.h"
 #include "knem_stats.h"
-#include "region.h"
+#include "table.h"
 #include "trace.h"
 
 static bool offered = true;
@@ -350,7 +350,7 @@ static int ock_knem_release(struct inode *inode, struct file *file)
 	if (!knem)
 		return 0;
 	/* First of all no peer may find a region any more. */
-	ock_ctx_close(knem->ctx);
+	ock_regions_close(knem->ctx);
 	if (knem->async)
 		ock_async_close(knem->async);
 	ock_channels_leave(&knem->dma);

@@ -11,8 +11,8 @@
 #include "file.h"
 #include "knem.h"
 #include "map.h"
-#include "region.h"
 #include "stats.h"
+#include "table.h"
 
 struct ock_part {
 	int (*init)(void);

@@ -41,7 +41,6 @@
 #include "compat.h"
 #include "region.h"
 #include "stats.h"
-#include "ticket.h"
 #include "trace.h"
 
 #define OCK_FS_MAGIC 0x6f6e6563 /* "onec" */
@@ -277,47 +276,26 @@ static void ock_map_place(struct ock_region *region)
 	up_write(&region->map_lock);
 }
 
-static int ock_map_redeem(const struct ock_ticket *ticket, struct vm_area_struct *vma)
+int ock_map_region(struct ock_region *region, u32 page, u32 nr, bool write,
+		   struct vm_area_struct *vma)
 {
-	struct ock_region *region;
-	struct ock_ref ref;
-	int err;
-
-	if (!(vma->vm_flags & VM_SHARED) || vma_pages(vma) != ticket->nr)
+	if (!(vma->vm_flags & VM_SHARED) || vma_pages(vma) != nr)
 		return -EINVAL;
-	if (vma->vm_flags & VM_EXEC || (vma->vm_flags & VM_WRITE && !ticket->write))
+	if (vma->vm_flags & VM_EXEC || (vma->vm_flags & VM_WRITE && !write))
 		return -EACCES;
-	err = ock_region_look(ticket->cookie,
-			      ONECOPY_REGION_READ | (ticket->write ? ONECOPY_REGION_WRITE : 0),
-			      &ref);
-	if (err)
-		return err;
-	region = ref.region;
-	if (region->flags & ONECOPY_REGION_LINGER && !ock_keeper_add(region)) {
-		ock_region_put(&ref);
+	if (region->flags & ONECOPY_REGION_LINGER && !ock_keeper_add(region))
 		return -ENOENT;
-	}
 	ock_map_place(region);
-	vma->vm_pgoff = region->map_page + ticket->page;
+	vma->vm_pgoff = region->map_page + page;
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
-	vm_flags_clear(vma, VM_MAYEXEC | (ticket->write ? 0 : VM_MAYWRITE));
+	vm_flags_clear(vma, VM_MAYEXEC | (write ? 0 : VM_MAYWRITE));
 	vma->vm_ops = &area_ops;
 	vma->vm_private_data = region;
 	ock_region_ref(region);
 	ock_stat_inc(OCK_LIVE_MAPPINGS);
 	ock_stat_inc(OCK_STAT_MAPPED);
-	trace_onecopy_map(region->cookie, ticket->page, ticket->nr, ticket->write);
-	ock_region_put(&ref);
+	trace_onecopy_map(region->cookie, page, nr, write);
 	return 0;
-}
-
-int ock_map_mmap(struct ock_tickets *tickets, struct vm_area_struct *vma)
-{
-	struct ock_ticket ticket;
-	int err;
-
-	err = ock_ticket_take(tickets, (u64)vma->vm_pgoff << PAGE_SHIFT, &ticket);
-	return err ?: ock_map_redeem(&ticket, vma);
 }
 
 void ock_map_revoke(struct ock_region *region)

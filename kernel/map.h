@@ -9,7 +9,6 @@
 #include <linux/types.h>
 
 struct ock_region;
-struct ock_tickets;
 
 int ock_map_init(void);
 void ock_map_exit(void);
@@ -18,8 +17,10 @@ void ock_map_exit(void);
  * of the module's own, whichever device node was opened. */
 void ock_map_open(struct file *file);
 
-/* mmap() at or above OCK_TICKET_OFFSET: redeems the ticket of that offset, see ticket.h. */
-int ock_map_mmap(struct ock_tickets *tickets, struct vm_area_struct *vma);
+/* mmap() of @nr pages from @page on of a region that the caller holds. -EINVAL, -EACCES; -ENOENT it
+ * has ended. */
+int ock_map_region(struct ock_region *region, u32 page, u32 nr, bool write,
+		   struct vm_area_struct *vma);
 
 /* The region is being destroyed: no mapping shows it when this returns. May sleep. */
 void ock_map_revoke(struct ock_region *region);

@@ -14,7 +14,6 @@
 
 #include "compat.h"
 #include "pin.h"
-#include "region.h"
 #include "stats.h"
 
 #define OCK_WORDS_PER_PAGE (PAGE_SIZE / sizeof(u64))
@@ -92,6 +91,7 @@ struct ock_span {
 };
 
 struct ock_watch {
+	ock_watch_changed *changed;
 	struct ock_region *region;
 	struct ock_generations *generations;
 	u32 slot;
@@ -116,8 +116,7 @@ static bool ock_span_invalidate(struct mmu_interval_notifier *notifier,
 	}
 	/* When the process ends or executes another program, its regions look
 	 * destroyed at once, though its files may be closed much later. */
-	ock_region_make_stale(watch->region,
-			      range->event == MMU_NOTIFY_RELEASE ? -ENOENT : -ESTALE);
+	watch->changed(watch->region, range->event == MMU_NOTIFY_RELEASE ? -ENOENT : -ESTALE);
 	return true;
 }
 
@@ -165,8 +164,9 @@ static int ock_watch_span(struct ock_watch *watch, const struct ock_vec *vec)
 	return 0;
 }
 
-int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
-		     const struct ock_vec *vec, u32 nr, struct ock_watch **result)
+int ock_watch_create(struct ock_region *region, ock_watch_changed *changed,
+		     struct ock_generations *generations, const struct ock_vec *vec, u32 nr,
+		     struct ock_watch **result)
 {
 	struct ock_watch *watch;
 	u64 length;
@@ -178,6 +178,7 @@ int ock_watch_create(struct ock_region *region, struct ock_generations *generati
 	watch = kvzalloc(struct_size(watch, spans, nr), GFP_KERNEL_ACCOUNT);
 	if (!watch)
 		return -ENOMEM;
+	watch->changed = changed;
 	watch->region = region;
 	watch->generations = generations;
 	err = ock_watch_slot(watch);
@@ -240,8 +241,9 @@ void ock_watch_destroy(struct ock_watch *watch)
 
 #else
 
-int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
-		     const struct ock_vec *vec, u32 nr, struct ock_watch **result)
+int ock_watch_create(struct ock_region *region, ock_watch_changed *changed,
+		     struct ock_generations *generations, const struct ock_vec *vec, u32 nr,
+		     struct ock_watch **result)
 {
 	return -EOPNOTSUPP;
 }

@@ -41,13 +41,18 @@ int ock_generations_mmap(struct ock_generations *generations, struct vm_area_str
 
 struct ock_watch;
 
+/* The memory is another now (-ESTALE), or its process has ended (-ENOENT). Any context. */
+typedef void ock_watch_changed(struct ock_region *region, int why);
+
 /*
  * Watches @vec, memory of the current process, for @region. To be called before
  * the pages are pinned, so that no change between is missed; the region is
- * not published yet. -EOPNOTSUPP, -ENOSPC, -ENOMEM.
+ * not published yet. @changed may be called until ock_watch_destroy(). -EOPNOTSUPP, -ENOSPC,
+ * -ENOMEM.
  */
-int ock_watch_create(struct ock_region *region, struct ock_generations *generations,
-		     const struct ock_vec *vec, u32 nr, struct ock_watch **watch);
+int ock_watch_create(struct ock_region *region, ock_watch_changed *changed,
+		     struct ock_generations *generations, const struct ock_vec *vec, u32 nr,
+		     struct ock_watch **watch);
 
 /*
  * Forgets what was seen so far: the caller, who cleared region->refusal, is going to

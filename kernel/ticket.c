@@ -7,7 +7,7 @@
 #include <onecopy.h>
 
 #include "compat.h"
-#include "region.h"
+#include "table.h"
 
 #define OCK_TICKETS_MAX 1024u
 
@@ -108,6 +108,11 @@ static int ock_ticket_issue(struct ock_tickets *tickets, const struct ock_ticket
 	return 0;
 }
 
+static u32 ock_ticket_need(bool write)
+{
+	return ONECOPY_REGION_READ | (write ? ONECOPY_REGION_WRITE : 0);
+}
+
 int ock_ticket_ask(struct ock_tickets *tickets, u64 cookie, u64 offset, u64 length, bool write,
 		   struct ock_ticket_answer *answer)
 {
@@ -117,8 +122,7 @@ int ock_ticket_ask(struct ock_tickets *tickets, u64 cookie, u64 offset, u64 leng
 	u32 index;
 	int err;
 
-	err = ock_region_look(cookie, ONECOPY_REGION_READ | (write ? ONECOPY_REGION_WRITE : 0),
-			      &ref);
+	err = ock_region_look(cookie, ock_ticket_need(write), &ref);
 	if (err)
 		return err;
 	region = ref.region;
@@ -151,7 +155,7 @@ static u64 ock_ticket_index(u64 map_offset)
 	return (map_offset - OCK_TICKET_OFFSET) >> PAGE_SHIFT;
 }
 
-int ock_ticket_take(struct ock_tickets *tickets, u64 map_offset, struct ock_ticket *ticket)
+static int ock_ticket_take(struct ock_tickets *tickets, u64 map_offset, struct ock_ticket *ticket)
 {
 	u64 index = ock_ticket_index(map_offset);
 	struct ock_ticket *taken;
@@ -165,6 +169,14 @@ int ock_ticket_take(struct ock_tickets *tickets, u64 map_offset, struct ock_tick
 	*ticket = *taken;
 	kfree(taken);
 	return 0;
+}
+
+int ock_ticket_redeem(struct ock_tickets *tickets, u64 map_offset, struct ock_ticket *ticket,
+		      struct ock_ref *ref)
+{
+	int err = ock_ticket_take(tickets, map_offset, ticket);
+
+	return err ?: ock_region_look(ticket->cookie, ock_ticket_need(ticket->write), ref);
 }
 
 void ock_ticket_forget(struct ock_tickets *tickets, u64 map_offset)

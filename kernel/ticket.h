@@ -10,6 +10,8 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+struct ock_ref;
+
 struct ock_ticket {
 	u64 cookie;
 	u32 page; /* of the region */
@@ -45,7 +47,11 @@ int ock_ticket_ask(struct ock_tickets *tickets, u64 cookie, u64 offset, u64 leng
 /* An answer that nobody got. */
 void ock_ticket_forget(struct ock_tickets *tickets, u64 map_offset);
 
-/* The ticket of @map_offset, which is at or above OCK_TICKET_OFFSET; -EINVAL if there is none. */
-int ock_ticket_take(struct ock_tickets *tickets, u64 map_offset, struct ock_ticket *ticket);
+/*
+ * Uses up the ticket of @map_offset, which is at or above OCK_TICKET_OFFSET, and holds its region.
+ * -EINVAL if there is none, and errors of ock_region_look().
+ */
+int ock_ticket_redeem(struct ock_tickets *tickets, u64 map_offset, struct ock_ticket *ticket,
+		      struct ock_ref *ref);
 
 #endif
