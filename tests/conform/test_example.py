@@ -54,5 +54,9 @@ def test_header_pages_and_security_say_the_same() -> None:
         text = plain((ROOT / path).read_text())
         assert cookies in text, path
         assert pinning in text, path
-    bits = dict(re.findall(r"#define OC_COOKIE_(OWNER|SLOT)_BITS\s+(\d+)", (ROOT / "lib" / "region" / "region_ref.h").read_text()))
+    bits = dict(
+        re.findall(
+            r"#define OC_COOKIE_(OWNER|SLOT)_BITS\s+(\d+)", (ROOT / "lib" / "region" / "region_ref.h").read_text()
+        )
+    )
     assert 64 - sum(map(int, bits.values())) == 42
