@@ -181,7 +181,7 @@ void ock_channels_leave(bool *holds)
 	*holds = false;
 }
 
-int ock_channels_available(void)
+int ock_channels_probe(void)
 {
 	struct ock_channel *channel;
 

@@ -26,10 +26,10 @@ void ock_channels_hold(void);
 void ock_channels_unhold(void);
 
 /*
- * Whether ock_channels_take() would find one: 0, or its error. Whoever holds nothing gets a
- * true answer too. May sleep.
+ * What ock_channels_take() would say: 0, there is one, or its error. Whoever holds nothing gets
+ * a true answer too. May sleep.
  */
-int ock_channels_available(void);
+int ock_channels_probe(void);
 
 /*
  * A channel near the current CPU; -ENODEV: none, -ENOMEM. Whoever gets one holds until its
@@ -43,15 +43,7 @@ void ock_channels_leave(bool *holds);
 
 #define OCK_DMA_SUPPORTED false
 
-static inline void ock_channels_hold(void)
-{
-}
-
-static inline void ock_channels_unhold(void)
-{
-}
-
-static inline int ock_channels_available(void)
+static inline int ock_channels_probe(void)
 {
 	return -ENODEV;
 }
@@ -66,6 +58,11 @@ static inline void ock_channels_leave(bool *holds)
 }
 
 #endif
+
+static inline bool ock_channels_available(void)
+{
+	return !ock_channels_probe();
+}
 
 struct ock_piece;
 

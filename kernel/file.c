@@ -89,7 +89,7 @@ static int ock_file_info(struct ock_call *call)
 		info->features |= ONECOPY_FEATURE_HUGE_MAP;
 	if (OCK_NOTIFY_SUPPORTED)
 		info->features |= ONECOPY_FEATURE_TRACK;
-	if (!ock_channels_available())
+	if (ock_channels_available())
 		info->features |= ONECOPY_FEATURE_DMA;
 	info->max_segments = OCK_SEGMENTS_MAX;
 	info->max_slots = OCK_SLOTS_MAX;

@@ -137,7 +137,7 @@ static int ock_knem_info(struct ock_knem *knem, union ock_knem_argument *argumen
 {
 	argument->info = (struct knem_cmd_info){
 		.abi = KNEM_ABI_VERSION,
-		.features = ock_channels_available() ? 0 : KNEM_FEATURE_DMA,
+		.features = ock_channels_available() ? KNEM_FEATURE_DMA : 0,
 		.ignored_flags = ock_knem_ignored(),
 		.forced_flags = ock_knem_forced(),
 	};

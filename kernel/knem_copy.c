@@ -59,7 +59,7 @@ static int ock_knem_check(struct ock_knem *knem, struct ock_knem_request *reques
 	if (!OCK_DMA_SUPPORTED)
 		*flags &= ~KNEM_FLAG_DMA;
 	if (*flags & KNEM_FLAG_DMA) {
-		err = ock_channels_available();
+		err = ock_channels_probe();
 		if (err)
 			return err == -ENODEV ? -EINVAL : err;
 	}

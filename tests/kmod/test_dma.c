@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Copies by DMA engines, against one that goes wrong in every way there is (softdma.h). */
+#include <stdio.h>
+
 #include "dev.h"
 #include "softdma.h"
 
@@ -55,6 +57,17 @@ static void copies(struct sd_setup *s, unsigned long n)
 	}
 }
 
+/* What the statistics of /dev/knem say of engines. */
+static bool stats_say(const char *state)
+{
+	char text[4096];
+	char line[64];
+
+	KM_TRUE(km_read_text("/dev/knem", text, sizeof(text)));
+	snprintf(line, sizeof(line), "DMAEngine: %s\n", state);
+	return strstr(text, line) != NULL;
+}
+
 static void right(void)
 {
 	struct sd_setup s = sd_prepare();
@@ -63,6 +76,7 @@ static void right(void)
 
 	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
 	KM_EQ(info.features, KNEM_FEATURE_DMA);
+	KM_TRUE(stats_say("Available"));
 	copies(&s, km_scaled(300));
 	KM_TRUE(sd_count("copied") > moved);
 }
@@ -324,6 +338,7 @@ static void turned_off(void)
 	KM_TRUE(km_write_text(SD_ONECOPY "dma", "0"));
 	KM_OK(ioctl(s.fd, KNEM_CMD_GET_INFO, &info));
 	KM_EQ(info.features, 0);
+	KM_TRUE(stats_say("NoChannelAvailable"));
 	KM_ERR(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), EINVAL);
 	KM_TRUE(km_write_text(SD_ONECOPY "dma", "1"));
 	KM_EQ(kn_inline(s.fd, s.cookie, 0, s.local, BYTES, false, DMA), KNEM_STATUS_SUCCESS);
