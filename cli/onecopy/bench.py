@@ -30,7 +30,7 @@ from onecopy.cells import FigureRow, Row
 from onecopy.results import Results, ResultsError
 from onecopy.results import directory as results_directory
 from onecopy.schedule import Clock, Task
-from onecopy.variant import BenchError, Variant, choose_variants, rival_list
+from onecopy.variant import MPIS, BenchError, Variant, choose_variants, rival_list
 
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
 OF_BLOCKS = ("scatterv", "gatherv", "alltoallv")
@@ -123,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=rival_list,
         default=["mpi"],
         metavar="LIST",
-        help=f"what to run beside onecopy, of mpi, {', '.join(peers.PACKAGES)}, or the directory of another build"
+        help=f"what to run beside onecopy, of {', '.join(MPIS)}, or the directory of another build"
         " of onecopy (default: mpi, the one in PATH)",
     )
     parser.add_argument(

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from onecopy import cells, install, mpi, peers, run
+from onecopy import cells, mpi, peers, run
+
+MPIS = ("mpi", *peers.PACKAGES)  # the one in PATH, and peers
 
 
 class BenchError(RuntimeError):
@@ -29,21 +31,24 @@ class Variant:
 
 def rival_list(text: str) -> list[str]:
     """Names of MPIs, and directories that hold another build of onecopy: as they were written."""
-    known = ("mpi", *peers.PACKAGES)
     names = [name for name in text.split(",") if name]
     for name in names:
-        if name not in known and not Path(name).is_dir():
+        if name not in MPIS and not Path(name).is_dir():
             raise argparse.ArgumentTypeError(
-                f"no {name!r}; there are {', '.join(known)}, or the directory of another build of onecopy"
+                f"no {name!r}; there are {', '.join(MPIS)}, or the directory of another build of onecopy"
             )
     return names
 
 
-def abi_of(base: peers.Mpi) -> mpi.Abi:
+def our_library(base: peers.Mpi) -> Path:
+    """The preload library for the MPI in PATH. BenchError when there is none."""
     abi = mpi.abi_of_launcher(base.mpirun)
     if abi is None:
         raise BenchError(f"{base.mpirun} does not tell which MPI it belongs to")
-    return abi
+    library, why = run.usable_library(abi)
+    if library is None:
+        raise BenchError(why)
+    return library
 
 
 def preloaded(name: str, base: peers.Mpi, library: Path, env: Mapping[str, str]) -> Variant:
@@ -51,18 +56,8 @@ def preloaded(name: str, base: peers.Mpi, library: Path, env: Mapping[str, str])
     return Variant(name, base, {**env, "LD_PRELOAD": preload})
 
 
-def subject(name: str, base: peers.Mpi, env: Mapping[str, str]) -> Variant:
-    """The MPI in PATH with our preload library. BenchError when there is none for it."""
-    library, why = run.usable_library(abi_of(base))
-    if library is None:
-        raise BenchError(why)
-    return preloaded(name, base, library, env)
-
-
-def other_build(directory: Path, base: peers.Mpi, env: Mapping[str, str]) -> Variant:
-    """The same with another build's preload library, in a checkout, a build directory or where one is installed."""
-    abi = abi_of(base)
-    wanted = install.preload_name(abi.name or abi.title)
+def other_build(directory: Path, base: peers.Mpi, wanted: str, env: Mapping[str, str]) -> Variant:
+    """With the library `wanted` of another build: in a checkout, a build directory or where one is installed."""
     directory = directory.resolve()
     for place in ("build/preload", "preload", "."):
         if (library := directory / place / wanted).is_file():
@@ -78,13 +73,12 @@ def choose_variants(args: argparse.Namespace, console: Console) -> list[Variant]
             peers.install(name)
     names = list(dict.fromkeys([*args.against, *args.peer]))
     base = peers.installed()
+    library = our_library(base)
     passed_on = {k: v for k, v in os.environ.items() if k.startswith("ONECOPY_") and k != "ONECOPY_STATS"}
     variants = [
-        Variant(name, peers.resolve(name))
-        if name == "mpi" or name in peers.PACKAGES
-        else other_build(Path(name), base, passed_on)
+        Variant(name, peers.resolve(name)) if name in MPIS else other_build(Path(name), base, library.name, passed_on)
         for name in names
     ]
-    variants.append(subject(cells.SUBJECT, base, passed_on))
-    variants += [subject(f"{cells.SUBJECT}-{m}", base, {**passed_on, "ONECOPY_MECH": m}) for m in args.mech]
+    variants.append(preloaded(cells.SUBJECT, base, library, passed_on))
+    variants += [preloaded(f"{cells.SUBJECT}-{m}", base, library, {**passed_on, "ONECOPY_MECH": m}) for m in args.mech]
     return variants
