@@ -24,6 +24,13 @@ int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_ep_line *line, uint64_
 	return oc_group_idle(op->group, peer, line, seen);
 }
 
+int oc_op_idle_beside(struct oc_op *op, uint32_t peer)
+{
+	struct oc_ep_line *line = oc_group_line(op->group, peer);
+
+	return oc_op_idle(op, peer, line, atomic_load_explicit(&line->word, memory_order_relaxed));
+}
+
 uint64_t oc_op_arena_offset(struct oc_op *op, uint32_t member, enum oc_slot slot)
 {
 	struct oc_ep_line *line = oc_group_line(op->group, member);

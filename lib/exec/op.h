@@ -78,6 +78,9 @@ int oc_op_failure(struct oc_op *op, struct oc_ep_line *line);
  * a member gave up: not this peer perhaps, but one that waits for this rank to leave. */
 int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
 
+/* The same, for a change of anything but the word in @peer's line of this operation. */
+int oc_op_idle_beside(struct oc_op *op, uint32_t peer);
+
 /* [off, off + len) of a member's arena. NULL if that cannot be mapped. */
 static inline char *oc_op_arena(const struct oc_op *op, uint32_t member, uint64_t off, size_t len)
 {

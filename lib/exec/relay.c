@@ -14,7 +14,6 @@ static int announce(struct oc_op *op, uint32_t peer)
 
 	for (;;) {
 		uint32_t asked = atomic_load_explicit(&line->asked, memory_order_relaxed);
-		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
 		int err;
 
 		if (!(asked >> OC_EP_ASK_PARCEL) &&
@@ -22,7 +21,7 @@ static int announce(struct oc_op *op, uint32_t peer)
 							  memory_order_release,
 							  memory_order_relaxed))
 			return 0;
-		err = oc_op_idle(op, peer, line, word);
+		err = oc_op_idle_beside(op, peer);
 		if (err)
 			return err;
 	}
@@ -35,8 +34,7 @@ static int await_answer(struct oc_op *op, uint32_t peer)
 
 	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_EP_ASK_PARCEL ==
 	       op->group->rank + 1) {
-		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-		int err = oc_op_idle(op, peer, line, word);
+		int err = oc_op_idle_beside(op, peer);
 
 		if (err)
 			return err;

@@ -260,8 +260,7 @@ static int wait_ready(struct oc_op *op, uint32_t peer, uint64_t end)
 	struct oc_ep_line *line = oc_group_line(op->group, peer);
 
 	while (atomic_load_explicit(&line->ready, memory_order_acquire) < end) {
-		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-		int err = oc_op_idle(op, peer, line, word);
+		int err = oc_op_idle_beside(op, peer);
 
 		if (err)
 			return err;
@@ -306,8 +305,7 @@ static int ask_to_stage(struct oc_op *op, uint32_t peer)
 	atomic_fetch_or_explicit(&line->asked, OC_EP_ASK_STAGE, memory_order_release);
 	/* The owner looks at this whenever it waits. */
 	while (oc_line_flags(line) & OC_EP_SEND_AWAY) {
-		uint64_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-		int err = oc_op_idle(op, peer, line, word);
+		int err = oc_op_idle_beside(op, peer);
 
 		if (err)
 			return err;
