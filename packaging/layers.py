@@ -3,7 +3,7 @@
 
 A room is a directory of C files. It uses another if a file of it includes a header from there, or if an object of it
 names a symbol that one from there defines. The table's rows are in order: a room uses rooms above it, and those
-only that its row names. Within lib files are in no circle either.
+only that its row names. Within lib, and within the kernel module, files are in no circle either.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import json
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 ROOMS = ("lib", "coll", "mpi", "preload")
-WITHOUT_CIRCLES = "lib/"
+LIB = "lib/"
+MODULE = "kernel"  # built elsewhere: its objects are not here to be asked
+WITHOUT_CIRCLES = (LIB, f"{MODULE}/")
 MOST = 20  # C files of a room of lib
 # Programs call these by name, and the library with them, whoever defines them: the preload does.
 PROGRAM = re.compile(r"(m|c|re|p?v)alloc|free|(posix_)?memalign|aligned_alloc|malloc_usable_size|P?MPI_\w+|p?mpi_\w+")
@@ -35,8 +37,8 @@ def room_of(path: str) -> str:
 
 
 def unit_of(path: str) -> str:
-    """A header and its sources, of which there may be one for each architecture, are one."""
-    return re.sub(r"_(any|x86)$", "", str(Path(path).with_suffix("")))
+    """A header and its sources, of which there may be one for each architecture or kind of thread, are one."""
+    return re.sub(r"_(any|x86|kthread|task)$", "", str(Path(path).with_suffix("")))
 
 
 def included(root: Path, files: Iterable[Path]) -> Edges:
@@ -76,6 +78,23 @@ def named(build: Path, root: Path) -> Edges:
         for user in users if not PROGRAM.fullmatch(symbol) else ():
             for owner in defined.get(symbol, ()):
                 found[user, owner].add(f"names {symbol}")
+    return found
+
+
+def called(root: Path, files: Iterable[Path]) -> Edges:
+    """From file to file of the module, by functions, which begin in the first column with ock_ in their name."""
+    texts = {str(path.relative_to(root)): path.read_text() for path in files}
+    owners: dict[str, set[str]] = defaultdict(set)
+    for name, text in texts.items():
+        if name.endswith(".c"):
+            for function in re.findall(r"^(?!static)\w[\w *]*?\b(ock_\w+)\([^;{}]*\)\n\{", text, re.MULTILINE):
+                owners[function].add(name)
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, text in texts.items():
+        for function in set(re.findall(r"\bock_\w+", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))):
+            # Headers declare what their own files define, and what others are to.
+            for owner in owners[function] - {name} if name.endswith(".c") else ():
+                found[name, owner].add(f"names {function}")
     return found
 
 
@@ -132,7 +151,7 @@ def complaints(edges: Edges, table: Mapping[str, set[str]], files: Iterable[str]
         if user.startswith(WITHOUT_CIRCLES) and owner.startswith(WITHOUT_CIRCLES)
     }
     found += [f"files in a circle: {' '.join(circle)}" for circle in circles(within)]
-    sources = [name for name in files if name.endswith((".c", ".cc")) and name.startswith(WITHOUT_CIRCLES)]
+    sources = [name for name in files if name.endswith((".c", ".cc")) and name.startswith(LIB)]
     for room in sorted({room_of(name) for name in sources}):
         count = sum(room_of(name) == room for name in sources)
         if count > MOST:
@@ -140,11 +159,12 @@ def complaints(edges: Edges, table: Mapping[str, set[str]], files: Iterable[str]
     return found
 
 
-def check(root: Path, build: Path, files: Iterable[Path]) -> list[str]:
+def check(root: Path, build: Path, files: Sequence[Path]) -> list[str]:
     """The whole: `files` are the C files and headers of the project."""
     ours = [path for path in files if path.relative_to(root).parts[0] in ROOMS]
+    module = [path for path in files if path.relative_to(root).parts[:-1] == (MODULE,)]
     edges: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for source in (included(root, ours), named(build, root)):
+    for source in (included(root, ours), named(build, root), included(root, module), called(root, module)):
         for pair, how in source.items():
             edges[pair] |= how
     names = [str(path.relative_to(root)) for path in ours]

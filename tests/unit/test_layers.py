@@ -42,6 +42,24 @@ def test_a_circle_of_files() -> None:
     assert line == "files in a circle: lib/low/a lib/low/b"
 
 
+def test_a_circle_in_the_module(tmp_path: Path) -> None:
+    """By what is called, without a header that says so; comments and one's own header are no use of anybody."""
+    texts = {
+        "kernel/a.h": "int ock_a(void);\nint ock_b(int one,\n\t  int two);\n",
+        "kernel/a.c": '#include "a.h"\nint ock_a(void)\n{\n\treturn ock_b(1, 2);\n}\n',
+        "kernel/b.c": '#include "a.h"\nint ock_b(int one,\n\t  int two)\n{\n\treturn ock_a();\n}\n',
+        "kernel/c.c": '#include "a.h"\n/* Not of ock_c(). */\nint ock_c(void)\n{\n\treturn ock_a();\n}\n',
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    found = layers.called(tmp_path, [tmp_path / name for name in texts])
+    assert set(found) == {("kernel/a.c", "kernel/b.c"), ("kernel/b.c", "kernel/a.c"), ("kernel/c.c", "kernel/a.c")}
+    (line,) = layers.complaints(found, {}, [])
+    assert line == "files in a circle: kernel/a kernel/b"
+
+
 def test_a_table_that_uses_upwards() -> None:
     assert "docs/design.md: lib/low uses mpi, which is not above it" in complaints(
         table=TABLE.replace("| bytes | |", "| bytes | `mpi` |")
