@@ -8,63 +8,59 @@
 #include "coll.h"
 #include "steps.h"
 
-static struct oc_step step_block(const struct oc_plan *plan, uint32_t peer, uint64_t off,
+static struct oc_step step_block(const struct oc_draft *draft, uint32_t peer, uint64_t off,
 				 uint64_t len)
 {
-	return step_copy(oc_ref(OC_SLOT_RECV, plan->shape.rank, off), oc_ref(OC_SLOT_SEND, peer, 0),
-			 len);
+	return step_copy(oc_ref(OC_SLOT_RECV, draft->shape.rank, off),
+			 oc_ref(OC_SLOT_SEND, peer, 0), len);
 }
 
 /* Push if all can be reached, else pull; known when all are READY. */
 static struct oc_plan *plan_push(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 	uint32_t me = shape->rank;
 	uint64_t bytes = shape->bytes;
 	struct oc_step push = step_copy(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, me * bytes),
 					oc_ref(OC_SLOT_SEND, me, 0), bytes);
 	uint32_t ready;
 
-	if (!plan)
-		return NULL;
-	plan_wait_all(plan, OC_PHASE_READY, 0);
-	ready = plan->nsteps;
-	oc_plan_add(plan, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
-	oc_plan_add(plan, step_if(step_stage(), OC_COND_INDIRECT, OC_RANK_ALL), 0);
+	plan_wait_all(&draft, OC_PHASE_READY, 0);
+	ready = draft.nsteps;
+	oc_draft_add(&draft, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
+	oc_draft_add(&draft, step_if(step_stage(), OC_COND_INDIRECT, OC_RANK_ALL), 0);
 	for (uint32_t d = shape->in_place ? 1 : 0; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
-		struct oc_step pull = step_block(plan, peer, peer * bytes, bytes);
+		struct oc_step pull = step_block(&draft, peer, peer * bytes, bytes);
 
-		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), ready);
+		oc_draft_add(&draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), ready);
 	}
-	oc_plan_add(plan, step_post(STAGE_DONE), ready);
-	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
-	return plan;
+	oc_draft_add(&draft, step_post(STAGE_DONE), ready);
+	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	return oc_draft_finish(&draft);
 }
 
 static struct oc_plan *plan_pull(const struct oc_shape *shape, const struct oc_blocks *out)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 	uint32_t me = shape->rank;
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(plan, step_stage(), plan->nsteps);
+	oc_draft_add(&draft, step_stage(), draft.nsteps);
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		uint64_t len = out ? out->len[peer] : shape->bytes;
 		uint64_t off = out ? out->off[peer] : peer * shape->bytes;
 
-		uint32_t at = plan->nsteps;
+		uint32_t at = draft.nsteps;
 
 		if (d)
-			oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), at);
+			oc_draft_add(&draft, step_wait(peer, OC_PHASE_READY), at);
 		if (d || !shape->in_place)
-			oc_plan_add(plan, step_block(plan, peer, off, len), at);
+			oc_draft_add(&draft, step_block(&draft, peer, off, len), at);
 	}
-	oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
-	return plan;
+	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	return oc_draft_finish(&draft);
 }
 
 struct oc_plan *oc_coll_allgather(const struct oc_shape *shape)

@@ -9,43 +9,39 @@
 
 struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 	uint32_t me = shape->rank;
 	uint64_t bytes = shape->bytes;
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(plan, step_stage_but(me * bytes, bytes), plan->nsteps);
+	oc_draft_add(&draft, step_stage_but(me * bytes, bytes), draft.nsteps);
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
-		uint32_t at = plan->nsteps;
+		uint32_t at = draft.nsteps;
 
 		if (d)
-			oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), plan->nsteps);
-		oc_plan_add(plan,
-			    step_copy(oc_ref(OC_SLOT_RECV, me, peer * bytes),
-				      oc_ref(OC_SLOT_SEND, peer, me * bytes), bytes),
-			    at);
+			oc_draft_add(&draft, step_wait(peer, OC_PHASE_READY), draft.nsteps);
+		oc_draft_add(&draft,
+			     step_copy(oc_ref(OC_SLOT_RECV, me, peer * bytes),
+				       oc_ref(OC_SLOT_SEND, peer, me * bytes), bytes),
+			     at);
 	}
-	oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
-	return plan;
+	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	return oc_draft_finish(&draft);
 }
 
 struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_blocks *out,
 				  const struct oc_blocks *in)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 	uint32_t me = shape->rank;
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(plan, step_stage(), plan->nsteps);
+	oc_draft_add(&draft, step_stage(), draft.nsteps);
 	if (in->len[me])
-		oc_plan_add(plan,
-			    step_copy(oc_ref(OC_SLOT_RECV, me, in->off[me]),
-				      oc_ref(OC_SLOT_SEND, me, out->off[me]), in->len[me]),
-			    plan->nsteps);
+		oc_draft_add(&draft,
+			     step_copy(oc_ref(OC_SLOT_RECV, me, in->off[me]),
+				       oc_ref(OC_SLOT_SEND, me, out->off[me]), in->len[me]),
+			     draft.nsteps);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, in->off[peer]),
@@ -55,12 +51,12 @@ struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_
 		pull.flags = OC_STEP_SRC_INDEXED;
 		if (!in->len[peer])
 			continue;
-		at = oc_plan_add(plan,
-				 step_meet_at(peer, OC_PHASE_READY, pull.len, shape->size + me),
-				 plan->nsteps);
-		oc_plan_add(plan, pull, at);
+		at = oc_draft_add(&draft,
+				  step_meet_at(peer, OC_PHASE_READY, pull.len, shape->size + me),
+				  draft.nsteps);
+		oc_draft_add(&draft, pull, at);
 	}
-	oc_plan_add(plan, step_post(STAGE_DONE), 0);
+	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step taken =
@@ -68,7 +64,7 @@ struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_
 
 		taken.flags |= OC_STEP_OUT;
 		if (out->len[peer])
-			oc_plan_add(plan, taken, plan->nsteps);
+			oc_draft_add(&draft, taken, draft.nsteps);
 	}
-	return plan;
+	return oc_draft_finish(&draft);
 }

@@ -8,9 +8,8 @@
 
 struct oc_plan *oc_coll_barrier(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 
-	if (plan)
-		plan_wait_all(plan, OC_PHASE_READY, plan->nsteps);
-	return plan;
+	plan_wait_all(&draft, OC_PHASE_READY, draft.nsteps);
+	return oc_draft_finish(&draft);
 }

@@ -12,45 +12,45 @@
 
 #define SPREAD_MIN (64u << 10)
 
-static void plan_root(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
+static void plan_root(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 	uint32_t me = shape->rank;
 
-	oc_plan_add(plan, step_stage(), plan->nsteps);
+	oc_draft_add(draft, step_stage(), draft->nsteps);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step push = step_copy(oc_ref(OC_SLOT_RECV, peer, cut),
 						oc_ref(OC_SLOT_SEND, me, cut), bytes - cut);
-		uint32_t at = oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), plan->nsteps);
+		uint32_t at = oc_draft_add(draft, step_wait(peer, OC_PHASE_READY), draft->nsteps);
 
-		at = oc_plan_add(plan, step_if(push, OC_COND_DIRECT, peer), at);
+		at = oc_draft_add(draft, step_if(push, OC_COND_DIRECT, peer), at);
 		/* Phases rise in the order of the receivers, so each leaves
 		 * as soon as its own part is there. */
-		oc_plan_add(plan, step_post(OC_PHASE_READY + d), at);
+		oc_draft_add(draft, step_post(OC_PHASE_READY + d), at);
 		if (d > 1)
-			oc_plan_depend(plan, at - 2);
+			oc_draft_depend(draft, at - 2);
 	}
-	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
+	plan_wait_all(draft, STAGE_DONE, draft->nsteps);
 }
 
-static void plan_leaf(struct oc_plan *plan, uint64_t cut, uint64_t bytes)
+static void plan_leaf(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 	uint32_t me = shape->rank, root = shape->root;
 	uint32_t d = (me + shape->size - root) % shape->size;
 	struct oc_step rest = step_copy(oc_ref(OC_SLOT_RECV, me, cut),
 					oc_ref(OC_SLOT_SEND, root, cut), bytes - cut);
 	uint32_t ready, pull;
 
-	ready = oc_plan_add(plan, step_wait(root, OC_PHASE_READY), plan->nsteps);
-	pull = oc_plan_add(
-		plan, step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), cut),
+	ready = oc_draft_add(draft, step_wait(root, OC_PHASE_READY), draft->nsteps);
+	pull = oc_draft_add(
+		draft, step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), cut),
 		ready);
-	oc_plan_add(plan, step_if(rest, OC_COND_INDIRECT, me), pull);
-	oc_plan_add(plan, step_post(STAGE_DONE), pull);
-	oc_plan_add(plan, step_if(step_wait(root, OC_PHASE_READY + d), OC_COND_DIRECT, me),
-		    plan->nsteps);
+	oc_draft_add(draft, step_if(rest, OC_COND_INDIRECT, me), pull);
+	oc_draft_add(draft, step_post(STAGE_DONE), pull);
+	oc_draft_add(draft, step_if(step_wait(root, OC_PHASE_READY + d), OC_COND_DIRECT, me),
+		     draft->nsteps);
 }
 
 /* Whether one reading saves more than waiting for everybody costs. */
@@ -60,9 +60,9 @@ static bool spreads(const struct oc_shape *shape)
 }
 
 /* Slice by slice if everybody can be reached, else each receiver pulls all. */
-static void plan_spread(struct oc_plan *plan)
+static void plan_spread(struct oc_draft *draft)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 	uint32_t me = shape->rank, root = shape->root, ready;
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
@@ -73,26 +73,24 @@ static void plan_spread(struct oc_plan *plan)
 
 	if (me == root)
 		pull = step_stage();
-	plan_wait_all(plan, OC_PHASE_READY, 0);
-	ready = plan->nsteps;
-	oc_plan_add(plan, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
-	oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), 0);
-	oc_plan_add(plan, step_post(STAGE_DONE), ready);
-	plan_wait_all(plan, STAGE_DONE, plan->nsteps);
+	plan_wait_all(draft, OC_PHASE_READY, 0);
+	ready = draft->nsteps;
+	oc_draft_add(draft, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
+	oc_draft_add(draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), 0);
+	oc_draft_add(draft, step_post(STAGE_DONE), ready);
+	plan_wait_all(draft, STAGE_DONE, draft->nsteps);
 }
 
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 	uint64_t cut = oc_coll_slice(shape, shape->bytes, shape->size - 1);
 
-	if (!plan)
-		return NULL;
 	if (spreads(shape))
-		plan_spread(plan);
+		plan_spread(&draft);
 	else if (shape->rank == shape->root)
-		plan_root(plan, cut, shape->bytes);
+		plan_root(&draft, cut, shape->bytes);
 	else
-		plan_leaf(plan, cut, shape->bytes);
-	return plan;
+		plan_leaf(&draft, cut, shape->bytes);
+	return oc_draft_finish(&draft);
 }

@@ -11,121 +11,119 @@
 #include "coll.h"
 #include "steps.h"
 
-static void stage(struct oc_plan *plan, uint64_t off, uint64_t len)
+static void stage(struct oc_draft *draft, uint64_t off, uint64_t len)
 {
 	struct oc_step step = step_stage();
 
-	step.src = oc_ref(OC_SLOT_SEND, plan->shape.rank, off);
+	step.src = oc_ref(OC_SLOT_SEND, draft->shape.rank, off);
 	step.len = len;
 	if (len)
-		oc_plan_add(plan, step, plan->nsteps);
+		oc_draft_add(draft, step, draft->nsteps);
 }
 
 /* Once @peer is READY: [soff, soff + len) of its send slot to @roff here. */
-static void pull(struct oc_plan *plan, uint32_t peer, uint64_t roff, uint64_t soff, uint64_t len)
+static void pull(struct oc_draft *draft, uint32_t peer, uint64_t roff, uint64_t soff, uint64_t len)
 {
-	uint32_t me = plan->shape.rank;
-	uint32_t at = plan->nsteps;
+	uint32_t me = draft->shape.rank;
+	uint32_t at = draft->nsteps;
 
 	if (peer != me)
-		oc_plan_add(plan, step_wait(peer, OC_PHASE_READY), at);
-	oc_plan_add(
-		plan,
+		oc_draft_add(draft, step_wait(peer, OC_PHASE_READY), at);
+	oc_draft_add(
+		draft,
 		step_copy(oc_ref(OC_SLOT_RECV, me, roff), oc_ref(OC_SLOT_SEND, peer, soff), len),
 		at);
 }
 
 /* Everybody's block, one's own if @own, to where it belongs; @soff: of this
  * rank's in each send slot. */
-static void pull_all(struct oc_plan *plan, uint64_t soff, bool own)
+static void pull_all(struct oc_draft *draft, uint64_t soff, bool own)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 
 	for (uint32_t d = own ? 0 : 1; d < shape->size; d++) {
 		uint32_t peer = (shape->rank + d) % shape->size;
 
-		pull(plan, peer, peer * shape->bytes, soff, shape->bytes);
+		pull(draft, peer, peer * shape->bytes, soff, shape->bytes);
 	}
 }
 
 /* All blocks of the send slot but one's own. */
-static void stage_others(struct oc_plan *plan)
+static void stage_others(struct oc_draft *draft)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 	uint64_t own = shape->rank * shape->bytes, next = own + shape->bytes;
 
-	stage(plan, 0, own);
-	stage(plan, next, shape->size * shape->bytes - next);
+	stage(draft, 0, own);
+	stage(draft, next, shape->size * shape->bytes - next);
 }
 
-static void fold(struct oc_plan *plan)
+static void fold(struct oc_draft *draft)
 {
-	uint32_t ready = plan_wait_all(plan, OC_PHASE_READY, 0);
+	uint32_t ready = plan_wait_all(draft, OC_PHASE_READY, 0);
 
-	oc_plan_add(plan,
-		    step_fold(oc_ref(OC_SLOT_RECV, plan->shape.rank, 0), 0, plan->shape.bytes),
-		    ready);
+	oc_draft_add(draft,
+		     step_fold(oc_ref(OC_SLOT_RECV, draft->shape.rank, 0), 0, draft->shape.bytes),
+		     ready);
 }
 
-static void plan_root(struct oc_plan *plan)
+static void plan_root(struct oc_draft *draft)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 
 	switch (shape->coll) {
 	case OC_COLL_BCAST:
-		stage(plan, 0, shape->bytes);
+		stage(draft, 0, shape->bytes);
 		break;
 	case OC_COLL_SCATTER:
-		stage_others(plan);
+		stage_others(draft);
 		if (!shape->in_place)
-			pull(plan, shape->rank, 0, shape->rank * shape->bytes, shape->bytes);
+			pull(draft, shape->rank, 0, shape->rank * shape->bytes, shape->bytes);
 		break;
 	case OC_COLL_GATHER:
-		pull_all(plan, 0, !shape->in_place);
+		pull_all(draft, 0, !shape->in_place);
 		break;
 	default: /* reduce */
-		fold(plan);
+		fold(draft);
 	}
 }
 
-static void plan_leaf(struct oc_plan *plan)
+static void plan_leaf(struct oc_draft *draft)
 {
-	const struct oc_shape *shape = &plan->shape;
+	const struct oc_shape *shape = &draft->shape;
 
 	switch (shape->coll) {
 	case OC_COLL_BCAST:
-		pull(plan, shape->root, 0, 0, shape->bytes);
+		pull(draft, shape->root, 0, 0, shape->bytes);
 		break;
 	case OC_COLL_SCATTER:
-		pull(plan, shape->root, 0, shape->rank * shape->bytes, shape->bytes);
+		pull(draft, shape->root, 0, shape->rank * shape->bytes, shape->bytes);
 		break;
 	default: /* gather, reduce */
-		stage(plan, 0, shape->bytes);
+		stage(draft, 0, shape->bytes);
 	}
 }
 
 struct oc_plan *oc_coll_eager(const struct oc_shape *shape)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 
-	if (!plan)
-		return NULL;
 	switch (shape->coll) {
 	case OC_COLL_ALLGATHER:
-		stage(plan, 0, shape->bytes);
-		pull_all(plan, 0, !shape->in_place);
+		stage(&draft, 0, shape->bytes);
+		pull_all(&draft, 0, !shape->in_place);
 		break;
 	case OC_COLL_ALLTOALL:
-		stage_others(plan);
-		pull_all(plan, shape->rank * shape->bytes, true);
+		stage_others(&draft);
+		pull_all(&draft, shape->rank * shape->bytes, true);
 		break;
 	default:
 		if (shape->rank == shape->root)
-			plan_root(plan);
+			plan_root(&draft);
 		else
-			plan_leaf(plan);
+			plan_leaf(&draft);
 	}
-	return plan;
+	return oc_draft_finish(&draft);
 }
 
 uint64_t oc_coll_eager_bytes(const struct oc_shape *shape)

@@ -14,15 +14,13 @@
 #include "steps.h"
 
 /* This rank folds [off, off + len) itself. */
-static struct oc_plan *plan_open(const struct oc_shape *shape, uint64_t off, uint64_t len)
+static struct oc_draft plan_open(const struct oc_shape *shape, uint64_t off, uint64_t len)
 {
-	struct oc_plan *plan = oc_plan_create(shape);
+	struct oc_draft draft = {.shape = *shape};
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(plan, step_stage_but(off, len), plan->nsteps);
-	plan_wait_all(plan, OC_PHASE_READY, plan->nsteps);
-	return plan;
+	oc_draft_add(&draft, step_stage_but(off, len), draft.nsteps);
+	plan_wait_all(&draft, OC_PHASE_READY, draft.nsteps);
+	return draft;
 }
 
 struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
@@ -30,40 +28,39 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 	uint32_t me = shape->rank, root = shape->root;
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
-	struct oc_plan *plan = plan_open(shape, off, len);
+	struct oc_draft draft = plan_open(shape, off, len);
 	uint32_t folded, waits, pulls;
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(
-		plan,
+	oc_draft_add(
+		&draft,
 		step_if(step_fold(oc_ref(OC_SLOT_RECV, root, off), off, len), OC_COND_DIRECT, root),
 		0);
-	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
-			    root),
-		    0);
-	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	waits = plan_wait_all(plan, STAGE_DONE, folded);
+	oc_draft_add(&draft,
+		     step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
+			     root),
+		     0);
+	folded = oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	waits = plan_wait_all(&draft, STAGE_DONE, folded);
 	if (me != root) {
 		/* The scratch slot is read until the root says otherwise. */
-		oc_plan_add(plan, step_if(step_wait(root, STAGE_DONE2), OC_COND_INDIRECT, root),
-			    waits);
-		return plan;
+		oc_draft_add(&draft, step_if(step_wait(root, STAGE_DONE2), OC_COND_INDIRECT, root),
+			     waits);
+		return oc_draft_finish(&draft);
 	}
-	pulls = plan->nsteps;
+	pulls = draft.nsteps;
 	for (uint32_t r = 0; r < shape->size; r++) {
 		uint64_t at = oc_coll_slice(shape, shape->bytes, r);
 		struct oc_step pull =
 			step_copy(oc_ref(OC_SLOT_RECV, me, at), oc_ref(OC_SLOT_SCRATCH, r, 0),
 				  oc_coll_slice(shape, shape->bytes, r + 1) - at);
 
-		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, me), r ? plan->nsteps : folded);
+		oc_draft_add(&draft, step_if(pull, OC_COND_INDIRECT, me),
+			     r ? draft.nsteps : folded);
 		if (r)
-			oc_plan_depend(plan, pulls);
+			oc_draft_depend(&draft, pulls);
 	}
-	oc_plan_add(plan, step_post(STAGE_DONE2), pulls);
-	return plan;
+	oc_draft_add(&draft, step_post(STAGE_DONE2), pulls);
+	return oc_draft_finish(&draft);
 }
 
 struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
@@ -71,22 +68,20 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 	uint32_t me = shape->rank;
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
-	struct oc_plan *plan = plan_open(shape, off, len);
+	struct oc_draft draft = plan_open(shape, off, len);
 	uint32_t folded, pulls, done;
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, off), off, len),
-			    OC_COND_DIRECT, OC_RANK_ALL),
-		    0);
-	oc_plan_add(plan,
-		    step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
-			    OC_RANK_ALL),
-		    0);
-	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	plan_wait_all(plan, STAGE_DONE, folded);
-	pulls = plan->nsteps;
+	oc_draft_add(&draft,
+		     step_if(step_fold(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, off), off, len),
+			     OC_COND_DIRECT, OC_RANK_ALL),
+		     0);
+	oc_draft_add(&draft,
+		     step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
+			     OC_RANK_ALL),
+		     0);
+	folded = oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	plan_wait_all(&draft, STAGE_DONE, folded);
+	pulls = draft.nsteps;
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t r = (me + d) % shape->size;
 		uint64_t at = oc_coll_slice(shape, shape->bytes, r);
@@ -96,38 +91,36 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 
 		/* In place, nobody may write before all have read: the first
 		 * waits for everybody, the others for the first. */
-		oc_plan_add(plan, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL),
-			    d ? plan->nsteps : folded);
+		oc_draft_add(&draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL),
+			     d ? draft.nsteps : folded);
 		if (d)
-			oc_plan_depend(plan, pulls);
+			oc_draft_depend(&draft, pulls);
 	}
-	done = oc_plan_add(plan, step_if(step_post(STAGE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
-			   pulls);
+	done = oc_draft_add(&draft, step_if(step_post(STAGE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
+			    pulls);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		struct oc_step wait = step_wait((me + d) % shape->size, STAGE_DONE2);
 
-		oc_plan_add(plan, step_if(wait, OC_COND_INDIRECT, OC_RANK_ALL), plan->nsteps);
-		oc_plan_depend(plan, done);
+		oc_draft_add(&draft, step_if(wait, OC_COND_INDIRECT, OC_RANK_ALL), draft.nsteps);
+		oc_draft_depend(&draft, done);
 	}
-	return plan;
+	return oc_draft_finish(&draft);
 }
 
 struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struct oc_blocks *in)
 {
 	uint32_t me = shape->rank;
-	struct oc_plan *plan = plan_open(shape, in->off[me], in->len[me]);
+	struct oc_draft draft = plan_open(shape, in->off[me], in->len[me]);
 	enum oc_slot slot = shape->in_place ? OC_SLOT_SCRATCH : OC_SLOT_RECV;
 	uint32_t folded;
 
-	if (!plan)
-		return NULL;
-	oc_plan_add(plan, step_fold(oc_ref(slot, me, 0), in->off[me], in->len[me]), 0);
-	folded = oc_plan_add(plan, step_post(STAGE_DONE), 0);
-	plan_wait_all(plan, STAGE_DONE, folded);
+	oc_draft_add(&draft, step_fold(oc_ref(slot, me, 0), in->off[me], in->len[me]), 0);
+	folded = oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	plan_wait_all(&draft, STAGE_DONE, folded);
 	if (shape->in_place)
-		oc_plan_add(plan,
-			    step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SCRATCH, me, 0),
-				      in->len[me]),
-			    folded);
-	return plan;
+		oc_draft_add(&draft,
+			     step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SCRATCH, me, 0),
+				       in->len[me]),
+			     folded);
+	return oc_draft_finish(&draft);
 }

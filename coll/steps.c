@@ -3,18 +3,18 @@
 
 #include "coll.h"
 
-uint32_t plan_wait_all(struct oc_plan *plan, uint32_t phase, uint32_t since)
+uint32_t plan_wait_all(struct oc_draft *draft, uint32_t phase, uint32_t since)
 {
-	const struct oc_shape *shape = &plan->shape;
-	uint32_t first = plan->nsteps;
-	uint32_t until = plan->nsteps;
+	const struct oc_shape *shape = &draft->shape;
+	uint32_t first = draft->nsteps;
+	uint32_t until = draft->nsteps;
 
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (shape->rank + d) % shape->size;
 
-		oc_plan_add(plan, step_wait(peer, phase), plan->nsteps);
+		oc_draft_add(draft, step_wait(peer, phase), draft->nsteps);
 		for (uint32_t i = since; i < until; i++)
-			oc_plan_depend(plan, i);
+			oc_draft_depend(draft, i);
 	}
 	return first;
 }

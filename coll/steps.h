@@ -4,7 +4,7 @@
 
 /* The steps generators are made of, and how work is divided among ranks. */
 
-#include "plan/plan.h"
+#include "plan/draft.h"
 
 /* Phases that follow OC_PHASE_READY. */
 #define STAGE_DONE  2u
@@ -77,6 +77,6 @@ static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uin
 
 /* Waits for @phase of every other rank, nearest first. The number of the
  * first of these steps. */
-uint32_t plan_wait_all(struct oc_plan *plan, uint32_t phase, uint32_t since);
+uint32_t plan_wait_all(struct oc_draft *draft, uint32_t phase, uint32_t since);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "adapter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/env.h"
@@ -64,12 +65,8 @@ static struct oc_plan *cached_plan(struct oc_group *group, const struct oc_shape
 	slot = &group->plans[(hash >> 32) % OC_GROUP_PLANS];
 	if (*slot && !memcmp(&(*slot)->shape, shape, sizeof(*shape)))
 		return *slot;
-	oc_plan_destroy(*slot);
+	free(*slot);
 	*slot = generate(shape);
-	if (*slot && (*slot)->failed) {
-		oc_plan_destroy(*slot);
-		*slot = NULL;
-	}
 	return *slot;
 }
 
@@ -97,7 +94,7 @@ static bool reads_by_call(const struct oc_shape *shape)
 
 static int run(struct oc_comm *oc, int prepared, const struct oc_plan *plan, struct oc_bind *bind)
 {
-	if (!prepared && (!plan || plan->failed))
+	if (!prepared && !plan)
 		prepared = MPI_ERR_NO_MEM;
 	if (prepared) {
 		oc_exec_decline(oc->group, oc_failure_of_code(prepared));
@@ -117,6 +114,6 @@ int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct
 {
 	int err = run(oc, prepared, plan, bind);
 
-	oc_plan_destroy(plan);
+	free(plan);
 	return err;
 }

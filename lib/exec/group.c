@@ -21,7 +21,7 @@ static struct {
 static void group_free(struct oc_group *group)
 {
 	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++)
-		oc_plan_destroy(group->plans[i]);
+		free(group->plans[i]);
 	oc_keep_give(&group->ring);
 	free(group->node_rank);
 	free(group->ep);
@@ -35,7 +35,7 @@ static void group_free(struct oc_group *group)
 void oc_group_destroy(struct oc_group *group)
 {
 	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++) {
-		oc_plan_destroy(group->plans[i]);
+		free(group->plans[i]);
 		group->plans[i] = NULL;
 	}
 	/* The ring may still be read by members who are behind. */

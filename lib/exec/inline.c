@@ -295,8 +295,10 @@ static bool applies(struct oc_op *op, const struct oc_step *step)
 
 static bool deps_done(const struct oc_op *op, const struct oc_step *step)
 {
-	for (uint32_t e = 0; e < step->ndeps; e++)
-		if (op->group->done[op->plan->edges[step->dep + e]] != 1)
+	const uint32_t *edges = oc_plan_edges(op->plan) + step->edge;
+
+	for (uint32_t e = 0; e < step->nedges; e++)
+		if (op->group->done[edges[e]] != 1)
 			return false;
 	return true;
 }
@@ -376,6 +378,7 @@ static int run_steps(struct oc_op *op)
 {
 	struct oc_group *group = op->group;
 	const struct oc_plan *plan = op->plan;
+	const struct oc_step *steps = oc_plan_steps(plan);
 	uint8_t *done = group->done;
 	uint32_t first = 0;
 
@@ -386,7 +389,7 @@ static int run_steps(struct oc_op *op)
 		bool owes = false; /* an earlier step has a phase still to post */
 
 		for (uint32_t i = first; i < plan->nsteps; i++) {
-			const struct oc_step *step = &plan->steps[i];
+			const struct oc_step *step = &steps[i];
 
 			if (done[i] == 1)
 				continue;
@@ -407,7 +410,7 @@ static int run_steps(struct oc_op *op)
 		if (moved) {
 			group->wait.turns = 0;
 		} else if (stuck < plan->nsteps) {
-			int err = wait_for(op, &plan->steps[stuck]);
+			int err = wait_for(op, &steps[stuck]);
 
 			if (err)
 				return err;

@@ -27,7 +27,7 @@ static bool recv_is_written(const struct oc_op *op)
 	const struct oc_plan *plan = op->plan;
 
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
-		const struct oc_step *step = &plan->steps[i];
+		const struct oc_step *step = &oc_plan_steps(plan)[i];
 
 		if (step->cond != OC_COND_ALWAYS &&
 		    (step->cond_rank == OC_RANK_ALL || step->cond_rank == plan->shape.rank))
@@ -69,13 +69,13 @@ static uint32_t offer_recv_cma(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
 	const struct oc_plan *plan = op->plan;
+	const struct oc_step *steps = oc_plan_steps(plan);
 
 	if (!copies_by_cma(op, bind->recv_bytes) || !recv_is_written(op))
 		return 0;
 	for (uint32_t i = 0; i < plan->nsteps; i++)
-		if (plan->steps[i].kind == OC_STEP_CALC ||
-		    (plan->steps[i].cond != OC_COND_ALWAYS &&
-		     plan->steps[i].cond_rank == OC_RANK_ALL))
+		if (steps[i].kind == OC_STEP_CALC ||
+		    (steps[i].cond != OC_COND_ALWAYS && steps[i].cond_rank == OC_RANK_ALL))
 			return 0;
 	op->line->recv = (uintptr_t)bind->recv;
 	return OC_EP_RECV_CMA;

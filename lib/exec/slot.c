@@ -37,9 +37,11 @@ static uint64_t arena_offset(const void *p)
 /* The first step that stages the send slot; NULL if no peer reads it. */
 static const struct oc_step *send_stage(const struct oc_plan *plan)
 {
+	const struct oc_step *steps = oc_plan_steps(plan);
+
 	for (uint32_t i = 0; i < plan->nsteps; i++)
-		if (plan->steps[i].kind == OC_STEP_STAGE)
-			return &plan->steps[i];
+		if (steps[i].kind == OC_STEP_STAGE)
+			return &steps[i];
 	return NULL;
 }
 
@@ -100,7 +102,7 @@ static int stage_eager(struct oc_op *op)
 		return -ENOMEM;
 	oc_stores_begin(&turn, &group->eager, plan->shape.coll, op->bind->send_bytes);
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
-		const struct oc_step *step = &plan->steps[i];
+		const struct oc_step *step = &oc_plan_steps(plan)[i];
 
 		if (step->kind != OC_STEP_STAGE)
 			continue;

@@ -3,135 +3,22 @@
 #define OC_PLAN_H
 
 /*
- * A plan: what one rank does in one collective, as a graph of steps with
- * dependency edges (the collective activity descriptor of KACC, Nomura and
- * Ishikawa). It names slots, not addresses, and is bound to buffers when it is
- * issued, so it is made once for a group, a shape and a root.
- *
- *   COPY   dst <- src, len bytes; dst may be every rank's receive slot, and then
- *          src is one's own slot or a receive slot, and left out as destination
- *   CALC   dst <- fold over src, len bytes; operator and type are bound
- *   STAGE  makes this rank's send slot readable by peers, if it is not yet, but for
- *          src.off, len of it, which nobody reads (once in a plan); in an eager
- *          plan copies src.off, len of it to where it stays readable
- *   POST   tell the peers: I have reached this phase
- *   WAIT   until a peer has reached a phase; of a pair, see OC_STEP_PAIR
- *   SEND   POST, then WAIT for the peer's phase: a message from the sender's view
- *   RECV   WAIT, COPY, POST: the same from the receiver's
- *
- * Steps stand in an order that respects the edges, and what POST, SEND and RECV post
- * rises in that order. An executor may run any step whose dependencies are done, but
- * posts in the order of the plan, for a phase says that all lower ones are reached. Generators
- * (coll/) are pure: shape in, plan out.
+ * Reading plans, whose format is that of include/onecopy/plan.h. Who makes them: draft.h.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-/* The first phase of every rank: its descriptor is posted, its buffers may be used. */
-#define OC_PHASE_READY 1u
+#include <onecopy/plan.h>
 
-#define OC_RANK_ALL 0xffffu /* CALC, COPY: every rank's slot */
+static inline const struct oc_step *oc_plan_steps(const struct oc_plan *plan)
+{
+	return (const void *)((const char *)plan + plan->steps);
+}
 
-enum oc_step_kind {
-	OC_STEP_COPY,
-	OC_STEP_CALC,
-	OC_STEP_STAGE,
-	OC_STEP_POST,
-	OC_STEP_WAIT,
-	OC_STEP_SEND,
-	OC_STEP_RECV,
-};
-
-enum oc_slot {
-	OC_SLOT_SEND,
-	OC_SLOT_RECV,
-	OC_SLOT_SCRATCH,
-};
-
-/* Whether a step applies, known once the rank in cond_rank is READY. Two steps
- * with opposite conditions are two ways to the same end: a peer helps if it
- * can reach the receive slot, else the slot's owner does it alone. */
-enum oc_cond {
-	OC_COND_ALWAYS,
-	OC_COND_DIRECT, /* the receive slot of cond_rank (or of ALL) is reachable */
-	OC_COND_INDIRECT,
-};
-
-enum {
-	/* src.off is looked up in the source rank's scratch slot, which begins with a table
-	 * of uint64_t offsets indexed by the reader's rank; dst.off likewise. */
-	OC_STEP_SRC_INDEXED = 1 << 0,
-	OC_STEP_DST_INDEXED = 1 << 1,
-	/*
-	 * A WAIT for the other end of a pair whose length no third rank knows. The peer's
-	 * length is at src, if that is in its scratch slot, else that of its shape. If it is
-	 * not len, or the peer takes no part in the operation, no other step about this pair
-	 * applies; its other end, if it is there, finds the same. Two ranks may be
-	 * two pairs: OC_STEP_OUT is on all steps of the one to the peer.
-	 */
-	OC_STEP_PAIR = 1 << 2,
-	OC_STEP_OUT = 1 << 3,
-};
-
-struct oc_ref {
-	uint16_t slot;
-	uint16_t rank;
-	uint32_t reserved;
-	uint64_t off; /* bytes */
-};
-
-struct oc_step {
-	uint8_t kind;
-	uint8_t cond;
-	uint16_t cond_rank;
-	uint16_t flags;
-	uint16_t peer;	/* WAIT, SEND, RECV */
-	uint16_t phase; /* POST, SEND: reached; WAIT, RECV: waited for */
-	uint16_t reply; /* SEND: waited for; RECV: posted after the copy */
-	uint32_t dep;	/* first edge */
-	uint32_t ndeps;
-	uint64_t len;
-	struct oc_ref dst;
-	struct oc_ref src;
-};
-
-/* What a plan depends on; compared as a whole by the cache. */
-struct oc_shape {
-	uint16_t coll;	   /* enum oc_coll */
-	uint16_t in_place; /* of this rank, as the collective needs it */
-	uint16_t rank;
-	uint16_t size;
-	uint16_t root;
-	uint16_t granule; /* bytes no slice boundary may cut */
-	uint16_t stream;  /* receive slots are long: may be written past the caches */
-	uint16_t eager;	  /* STAGE steps come before READY, nobody waits for readers */
-	uint64_t bytes;	  /* of a block; of the whole vector in bcast, (all)reduce */
-};
-
-struct oc_plan {
-	struct oc_shape shape;
-	uint32_t nsteps;
-	uint32_t nedges;
-	uint32_t steps_cap;
-	uint32_t edges_cap;
-	bool failed; /* out of memory while building */
-	struct oc_step *steps;
-	uint32_t *edges; /* step indices */
-};
-
-/* An empty plan, or NULL. */
-struct oc_plan *oc_plan_create(const struct oc_shape *shape);
-void oc_plan_destroy(struct oc_plan *plan);
-
-/* Appends a copy of @step that depends on the steps added since @since
- * (a step number; pass plan->nsteps for none). Returns its number. Memory
- * failure is remembered in plan->failed. */
-uint32_t oc_plan_add(struct oc_plan *plan, struct oc_step step, uint32_t since);
-
-/* One more edge onto the last step added. */
-void oc_plan_depend(struct oc_plan *plan, uint32_t on);
+static inline const uint32_t *oc_plan_edges(const struct oc_plan *plan)
+{
+	return (const void *)((const char *)plan + plan->edges);
+}
 
 /* 0, or -EINVAL with a line in @why: edges backwards only, phases rising,
  * ranks in range, RECV and WAIT never on oneself. For tests and debugging. */

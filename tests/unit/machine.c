@@ -219,7 +219,7 @@ static enum outcome condition(struct machine *m, uint32_t me, const struct oc_st
 static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 {
 	struct machine_rank *rank = &m->rank[me];
-	const struct oc_step *step = &rank->plan->steps[i];
+	const struct oc_step *step = &oc_plan_steps(rank->plan)[i];
 	enum outcome outcome = condition(m, me, step);
 
 	if (outcome != BLOCKED)
@@ -265,8 +265,8 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 
 static bool dependencies_done(const struct machine_rank *rank, const struct oc_step *step)
 {
-	for (uint32_t e = 0; e < step->ndeps; e++)
-		if (rank->state[rank->plan->edges[step->dep + e]] != 1)
+	for (uint32_t e = 0; e < step->nedges; e++)
+		if (rank->state[oc_plan_edges(rank->plan)[step->edge + e]] != 1)
 			return false;
 	return true;
 }
@@ -281,7 +281,7 @@ static bool stage_eager(struct machine_rank *rank)
 		return false;
 	memset(rank->copy, POISON, bytes + 1);
 	for (uint32_t i = 0; i < rank->plan->nsteps; i++) {
-		const struct oc_step *step = &rank->plan->steps[i];
+		const struct oc_step *step = &oc_plan_steps(rank->plan)[i];
 
 		if (step->kind == OC_STEP_STAGE)
 			memcpy(rank->copy + step->src.off, rank->slot[OC_SLOT_SEND] + step->src.off,
@@ -335,7 +335,7 @@ static enum outcome turn(struct machine *m, uint32_t me)
 		if (rank->state[i] == 1)
 			continue;
 		left++;
-		if (!dependencies_done(rank, &rank->plan->steps[i]))
+		if (!dependencies_done(rank, &oc_plan_steps(rank->plan)[i]))
 			continue;
 		outcome = do_step(m, me, i);
 		if (outcome == DONE)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "exec/ep.h"
+#include "plan/draft.h"
 #include "trial.h"
 
 static unsigned long runs;
@@ -182,11 +183,9 @@ static void plan_tree(struct trial *t, uint32_t me)
 {
 	struct oc_shape shape = {
 		.rank = (uint16_t)me, .size = (uint16_t)t->size, .root = 0, .bytes = t->bytes};
-	struct oc_plan *plan = oc_plan_create(&shape);
+	struct oc_draft draft = {.shape = shape};
 	uint32_t mask = 1, phase = OC_PHASE_READY + 1;
 
-	if (!plan)
-		trial_die(t, "out of memory");
 	while (mask < t->size && !(me & mask))
 		mask <<= 1;
 	if (me) {
@@ -199,14 +198,14 @@ static void plan_tree(struct trial *t, uint32_t me)
 		step.len = t->bytes;
 		step.dst = oc_ref(OC_SLOT_RECV, me, 0);
 		step.src = oc_ref(parent ? OC_SLOT_RECV : OC_SLOT_SEND, parent, 0);
-		oc_plan_add(plan, step, 0);
+		oc_draft_add(&draft, step, 0);
 	}
 	for (mask >>= 1; mask; mask >>= 1)
 		if (me + mask < t->size)
-			oc_plan_add(plan,
-				    message(OC_STEP_SEND, me + mask, phase++, OC_PHASE_READY + 1),
-				    0);
-	t->machine.rank[me].plan = plan;
+			oc_draft_add(&draft,
+				     message(OC_STEP_SEND, me + mask, phase++, OC_PHASE_READY + 1),
+				     0);
+	t->machine.rank[me].plan = oc_draft_finish(&draft);
 }
 
 static void test_messages(void)

@@ -373,7 +373,7 @@ void trial_setup(struct trial *t)
 void trial_free(struct trial *t)
 {
 	for (uint32_t r = 0; r < t->size; r++) {
-		oc_plan_destroy(t->machine.rank[r].plan);
+		free(t->machine.rank[r].plan);
 		free(t->expect[r]);
 		for (int s = 0; s < MACHINE_SLOTS; s++)
 			free(t->memory[r][s]);
