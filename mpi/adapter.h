@@ -259,7 +259,7 @@ int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);
 
 /* True if stores of a call that writes @bytes on this rank may go past the caches:
- * whether they do is learned (lib/bytes/stores.h). */
+ * whether they do is learned (lib/bytes/store_policy.h). */
 bool oc_streams(size_t bytes);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bytes/stores.h"
+#include "bytes/store_policy.h"
 #include "exec/ep.h"
 #include "exec/keep.h"
 #include "exec/wait.h"
@@ -42,20 +42,20 @@ struct oc_group {
 	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
 	uint64_t seq;	 /* of the operation in progress, or the last one */
 	struct oc_ep *me;
-	uint32_t *node_rank;		/* [size] */
-	struct oc_ep **ep;		/* [size] */
-	char **arena;			/* [size] base of each member's arena here, or NULL:
-					   lib/access/window.h */
-	uint64_t *over;			/* [size] what each is known to have retired */
-	uint64_t used[OC_EP_LINES];	/* what each line was last written for */
-	struct oc_wait wait;		/* for any member */
-	int lost;			/* the member whose death ended a wait last, or -1 */
-	struct oc_remote *remote;	/* peers' slots mapped by the module: lib/exec/remote.c */
-	struct oc_keep ring;		/* OC_EP_LINES places for what eager plans stage */
-	struct oc_stores_table stores;	/* of the copies to slots, by enum oc_coll */
-	struct oc_stores_table staging; /* of those that stage send slots */
-	struct oc_stores_table eager;	/* and of those in eager plans */
-	uint8_t *done;			/* executor state, one byte a step */
+	uint32_t *node_rank;	    /* [size] */
+	struct oc_ep **ep;	    /* [size] */
+	char **arena;		    /* [size] base of each member's arena here, or NULL:
+				       lib/access/window.h */
+	uint64_t *over;		    /* [size] what each is known to have retired */
+	uint64_t used[OC_EP_LINES]; /* what each line was last written for */
+	struct oc_wait wait;	    /* for any member */
+	int lost;		    /* the member whose death ended a wait last, or -1 */
+	struct oc_remote *remote;   /* peers' slots mapped by the module: lib/exec/remote.c */
+	struct oc_keep ring;	    /* OC_EP_LINES places for what eager plans stage */
+	struct oc_store_policy_table stores;  /* of the copies to slots, by enum oc_coll */
+	struct oc_store_policy_table staging; /* of those that stage send slots */
+	struct oc_store_policy_table eager;   /* and of those in eager plans */
+	uint8_t *done;			      /* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];
 	struct oc_group *next; /* among those left whose endpoint may still be read */

@@ -69,7 +69,7 @@ static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t l
 		return read_slot(op, to, src, len);
 	if (to == from)
 		return 0;
-	oc_stores_copy(&op->stores, to, from, len);
+	oc_store_policy_copy(&op->stores, to, from, len);
 	/* One of them is a slot of this rank. */
 	oc_op_count(op, src.slot, src.rank, len);
 	oc_op_count(op, dst.slot, dst.rank, len);
@@ -92,10 +92,10 @@ static int copy_all(struct oc_op *op, const struct oc_step *step)
 		memory = memory && dst[p];
 	}
 	if (memory) {
-		uint64_t since = oc_stores_clock(&op->stores);
+		uint64_t since = oc_store_policy_clock(&op->stores);
 
 		oc_copy_each(dst, group->size, from, step->len, op->stores.past);
-		oc_stores_add(&op->stores, since, step->len * group->size);
+		oc_store_policy_add(&op->stores, since, step->len * group->size);
 	}
 	for (uint32_t p = 0; p < group->size && !err; p++) {
 		ref.rank = (uint16_t)p;
@@ -143,7 +143,7 @@ static bool calc_sources(struct oc_op *op, const struct oc_step *step, const voi
 static int calc_operand(struct oc_op *op, uint32_t peer, uint64_t off, size_t len, char *temp,
 			const void **src)
 {
-	struct oc_stores_turn ordinary = {0}; /* it is read again at once */
+	struct oc_store_turn ordinary = {0}; /* it is read again at once */
 	const char *at;
 	int err = oc_slot_await_send(op, peer, off, len, &at);
 
@@ -156,11 +156,11 @@ static int calc_operand(struct oc_op *op, uint32_t peer, uint64_t off, size_t le
 /* The operands, from @src on in rank order, to every destination. */
 static void fold_memory(struct oc_op *op, void **dst, uint32_t ndst, const void **src, size_t len)
 {
-	uint64_t since = oc_stores_clock(&op->stores);
+	uint64_t since = oc_store_policy_clock(&op->stores);
 
 	oc_calc_fold(op->bind->op, op->bind->type, dst, ndst, src, op->group->size,
 		     len / oc_type_size(op->bind->type), op->stores.past);
-	oc_stores_add(&op->stores, since, len * ndst);
+	oc_store_policy_add(&op->stores, since, len * ndst);
 }
 
 /* Folds chunk by chunk, following what is staged and reading the rest. */
@@ -222,7 +222,7 @@ static int fold_away(struct oc_op *op, const struct oc_step *step, void **dst, u
 			err = oc_remote_put(op, rank, step->dst.off, temp, step->len);
 			continue;
 		}
-		oc_stores_copy(&op->stores, dst[d], temp, step->len);
+		oc_store_policy_copy(&op->stores, dst[d], temp, step->len);
 		oc_op_count(op, step->dst.slot, rank, step->len);
 	}
 	free(temp);
@@ -434,8 +434,8 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 	oc_window_begin(&op.window, group->node);
 	op.window.urgent = plan->shape.eager;
 	if (plan->shape.stream)
-		oc_stores_begin(&op.stores, &group->stores, plan->shape.coll,
-				bind->send_bytes + bind->recv_bytes);
+		oc_store_policy_begin(&op.stores, &group->stores, plan->shape.coll,
+				      bind->send_bytes + bind->recv_bytes);
 	if (plan->nsteps > group->done_bytes) {
 		uint8_t *done = realloc(group->done, plan->nsteps);
 
@@ -456,7 +456,7 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 	if (err)
 		oc_group_fail(group, err);
 	else
-		oc_stores_end(&op.stores);
+		oc_store_policy_end(&op.stores);
 	/* What peers read in an eager plan is none of the caller's. */
 	if (err && offered && !plan->shape.eager)
 		oc_group_quit(group);

@@ -14,7 +14,7 @@
 
 #include "access/window.h"
 #include "bytes/calc.h"
-#include "bytes/stores.h"
+#include "bytes/store_policy.h"
 #include "exec/group.h"
 #include "exec/keep.h"
 #include "plan/plan.h"
@@ -61,12 +61,12 @@ struct oc_op {
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
 	int send_place;	   /* of one's own slots in the table of lib/access/kreg.h, or -1 */
 	int recv_place;
-	uint32_t mapped;	      /* peers' slots held: lib/exec/remote.c */
-	struct oc_stores_turn stores; /* to slots */
-	struct oc_window_use window;  /* of peers' arenas; urgent where nobody could be asked */
-	struct oc_keep scratch;	      /* the plan's scratch slot */
-	struct oc_keep stage;	      /* a foreign send slot, where peers can read it */
-	struct oc_keep parcel;	      /* what passes through here on its way: lib/exec/relay.c */
+	uint32_t mapped;	     /* peers' slots held: lib/exec/remote.c */
+	struct oc_store_turn stores; /* to slots */
+	struct oc_window_use window; /* of peers' arenas; urgent where nobody could be asked */
+	struct oc_keep scratch;	     /* the plan's scratch slot */
+	struct oc_keep stage;	     /* a foreign send slot, where peers can read it */
+	struct oc_keep parcel;	     /* what passes through here on its way: lib/exec/relay.c */
 	int err;
 };
 

@@ -96,20 +96,20 @@ static int stage_eager(struct oc_op *op)
 	struct oc_group *group = op->group;
 	const struct oc_plan *plan = op->plan;
 	char *place = ring_place(group);
-	struct oc_stores_turn turn;
+	struct oc_store_turn turn;
 
 	if (!place)
 		return -ENOMEM;
-	oc_stores_begin(&turn, &group->eager, plan->shape.coll, op->bind->send_bytes);
+	oc_store_policy_begin(&turn, &group->eager, plan->shape.coll, op->bind->send_bytes);
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
 		const struct oc_step *step = &oc_plan_steps(plan)[i];
 
 		if (step->kind != OC_STEP_STAGE)
 			continue;
-		oc_stores_copy(&turn, place + step->src.off,
-			       (const char *)op->bind->send + step->src.off, step->len);
+		oc_store_policy_copy(&turn, place + step->src.off,
+				     (const char *)op->bind->send + step->src.off, step->len);
 	}
-	oc_stores_end(&turn);
+	oc_store_policy_end(&turn);
 	op->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
 	return 0;
 }
@@ -175,7 +175,7 @@ int oc_slot_offer(struct oc_op *op)
  * where cores share no cache, taking those away and handing them over one by one
  * costs up to five times what memory does (docs/tuning.md).
  */
-static void stage_range(struct oc_op *op, struct oc_stores_turn *turn, char *stage, size_t off,
+static void stage_range(struct oc_op *op, struct oc_store_turn *turn, char *stage, size_t off,
 			size_t end)
 {
 	struct oc_ep_line *line = op->line;
@@ -183,7 +183,7 @@ static void stage_range(struct oc_op *op, struct oc_stores_turn *turn, char *sta
 	while (off < end) {
 		size_t len = end - off < OC_OP_CHUNK ? end - off : OC_OP_CHUNK;
 
-		oc_stores_copy(turn, stage + off, (const char *)op->bind->send + off, len);
+		oc_store_policy_copy(turn, stage + off, (const char *)op->bind->send + off, len);
 		off += len;
 		atomic_store_explicit(&line->ready, off, memory_order_release);
 		oc_line_wake(line);
@@ -196,15 +196,15 @@ int oc_slot_stage(struct oc_op *op)
 	char *stage = oc_keep_take(&op->stage, bytes);
 	const struct oc_step *step = send_stage(op->plan);
 	size_t unread = step ? step->len : 0, gap = unread ? step->src.off : 0;
-	struct oc_stores_turn turn;
+	struct oc_store_turn turn;
 
 	if (!stage)
 		return -ENOMEM;
-	oc_stores_begin(&turn, &op->group->staging, op->plan->shape.coll, bytes);
+	oc_store_policy_begin(&turn, &op->group->staging, op->plan->shape.coll, bytes);
 	op->line->stage_page = (uint32_t)(arena_offset(stage) / OC_STAGE_PAGE);
 	stage_range(op, &turn, stage, 0, gap);
 	stage_range(op, &turn, stage, gap + unread, bytes);
-	oc_stores_end(&turn);
+	oc_store_policy_end(&turn);
 	return 0;
 }
 
@@ -317,7 +317,7 @@ static int ask_to_stage(struct oc_op *op, uint32_t peer)
 
 /* From the arena, following what is staged. */
 static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, size_t len,
-		      struct oc_stores_turn *stores)
+		      struct oc_store_turn *stores)
 {
 	struct oc_ep_line *line = oc_group_line(op->group, peer);
 
@@ -329,7 +329,7 @@ static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, 
 		const char *src = err ? NULL : arena_at(op, peer, OC_SLOT_SEND, off, part);
 
 		if (src)
-			oc_stores_copy(stores, dst, src, part);
+			oc_store_policy_copy(stores, dst, src, part);
 		else if (!err)
 			err = oc_remote_get(op, dst, peer, OC_SLOT_SEND, off, part);
 		if (err)
@@ -342,7 +342,7 @@ static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, 
 }
 
 int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_t len,
-		 struct oc_stores_turn *stores)
+		 struct oc_store_turn *stores)
 {
 	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
 	const char *src = NULL;
@@ -351,7 +351,7 @@ int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_
 	if (flags & OC_EP_SEND_MAP)
 		src = oc_remote_at(op, peer, OC_SLOT_SEND);
 	if (src) {
-		oc_stores_copy(stores, dst, src + off, len);
+		oc_store_policy_copy(stores, dst, src + off, len);
 		oc_op_count(op, OC_SLOT_SEND, peer, len);
 		return 0;
 	}

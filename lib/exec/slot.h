@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bytes/stores.h"
+#include "bytes/store_policy.h"
 #include "exec/op.h"
 #include "plan/plan.h"
 
@@ -41,7 +41,7 @@ int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len
 
 /* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst. */
 int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_t len,
-		 struct oc_stores_turn *stores);
+		 struct oc_store_turn *stores);
 
 /* @len bytes of a slot that are memory here: one's own, or a peer's receive or scratch.
  * NULL for what cannot be mapped: see lib/exec/remote.h. */

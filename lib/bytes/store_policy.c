@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bytes/stores.h"
+#include "bytes/store_policy.h"
 
 #include "bytes/copy.h"
 
@@ -20,25 +20,26 @@ static uint32_t class_of(uint64_t bytes)
 
 	if (log2 < CLASS_LEAST)
 		return 0;
-	return log2 - CLASS_LEAST < OC_STORES_CLASSES ? log2 - CLASS_LEAST : OC_STORES_CLASSES - 1;
+	return log2 - CLASS_LEAST < OC_STORE_POLICY_CLASSES ? log2 - CLASS_LEAST
+							    : OC_STORE_POLICY_CLASSES - 1;
 }
 
-static void wait_for_trial(struct oc_stores *stores, uint16_t gap)
+static void wait_for_trial(struct oc_store_policy *stores, uint16_t gap)
 {
 	stores->gap = stores->left = gap;
 	stores->best[0] = stores->best[1] = NEVER;
 }
 
-void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table, uint32_t kind,
-		     uint64_t bytes)
+void oc_store_policy_begin(struct oc_store_turn *turn, struct oc_store_policy_table *table,
+			   uint32_t kind, uint64_t bytes)
 {
-	struct oc_stores *stores = &table->of[kind % OC_STORES_KINDS][class_of(bytes)];
+	struct oc_store_policy *stores = &table->of[kind % OC_STORE_POLICY_KINDS][class_of(bytes)];
 
 	if (!stores->gap) {
 		stores->ordinary = table->ordinary;
 		wait_for_trial(stores, TRIES);
 	}
-	*turn = (struct oc_stores_turn){
+	*turn = (struct oc_store_turn){
 		.stores = stores,
 		.began_ordinary = table->ordinary,
 		.past = stores->ordinary == (stores->trying > 0),
@@ -46,16 +47,16 @@ void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table,
 	};
 }
 
-void oc_stores_copy(struct oc_stores_turn *turn, void *dst, const void *src, size_t len)
+void oc_store_policy_copy(struct oc_store_turn *turn, void *dst, const void *src, size_t len)
 {
-	uint64_t since = oc_stores_clock(turn);
+	uint64_t since = oc_store_policy_clock(turn);
 
 	oc_copy_bytes(dst, src, len, turn->past);
-	oc_stores_add(turn, since, len);
+	oc_store_policy_add(turn, since, len);
 }
 
 /* What the trial showed: the gaps grow while nothing changes. */
-static void decide(struct oc_stores *stores, bool began_ordinary)
+static void decide(struct oc_store_policy *stores, bool began_ordinary)
 {
 	bool past = !stores->ordinary;
 	float worth = stores->ordinary == began_ordinary ? LEAVE : RETURN;
@@ -70,9 +71,9 @@ static void decide(struct oc_stores *stores, bool began_ordinary)
 	}
 }
 
-void oc_stores_end(struct oc_stores_turn *turn)
+void oc_store_policy_end(struct oc_store_turn *turn)
 {
-	struct oc_stores *stores = turn->stores;
+	struct oc_store_policy *stores = turn->stores;
 
 	if (!stores || !turn->bytes)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_STORES_H
-#define OC_STORES_H
+#ifndef OC_STORE_POLICY_H
+#define OC_STORE_POLICY_H
 
 /*
  * Which stores long copies use: ordinary ones, or such as go past the caches.
@@ -19,7 +19,7 @@
 
 /* What has been learned about one kind of operation; all zeros: nothing. One
  * thread at a time. */
-struct oc_stores {
+struct oc_store_policy {
 	float best[2];	/* ns a byte, of the calls measured last: ordinary, past the caches */
 	uint16_t left;	/* calls until the other kind is tried, */
 	uint16_t gap;	/* out of these */
@@ -27,19 +27,19 @@ struct oc_stores {
 	bool ordinary;	/* the kind in use */
 };
 
-#define OC_STORES_KINDS	  16
-#define OC_STORES_CLASSES 16
+#define OC_STORE_POLICY_KINDS	16
+#define OC_STORE_POLICY_CLASSES 16
 
 /* By what is done, and by size. All begin with stores past the caches, or with
  * ordinary ones. */
-struct oc_stores_table {
-	struct oc_stores of[OC_STORES_KINDS][OC_STORES_CLASSES];
+struct oc_store_policy_table {
+	struct oc_store_policy of[OC_STORE_POLICY_KINDS][OC_STORE_POLICY_CLASSES];
 	bool ordinary;
 };
 
 /* One operation. All zeros: ordinary stores, nothing is learned. */
-struct oc_stores_turn {
-	struct oc_stores *stores;
+struct oc_store_turn {
+	struct oc_store_policy *stores;
 	bool began_ordinary; /* as its table says */
 	bool past;	     /* the stores to use go past the caches */
 	bool timed;
@@ -47,28 +47,28 @@ struct oc_stores_turn {
 	uint64_t bytes;
 };
 
-/* Begins an operation of some kind (modulo OC_STORES_KINDS) that moves @bytes. The
+/* Begins an operation of some kind (modulo OC_STORE_POLICY_KINDS) that moves @bytes. The
  * table must outlive it. */
-void oc_stores_begin(struct oc_stores_turn *turn, struct oc_stores_table *table, uint32_t kind,
-		     uint64_t bytes);
+void oc_store_policy_begin(struct oc_store_turn *turn, struct oc_store_policy_table *table,
+			   uint32_t kind, uint64_t bytes);
 
 /* A copy as of oc_copy_bytes(), by the operation's stores. */
-void oc_stores_copy(struct oc_stores_turn *turn, void *dst, const void *src, size_t len);
+void oc_store_policy_copy(struct oc_store_turn *turn, void *dst, const void *src, size_t len);
 
 /* Around what copies otherwise: what the first returns goes to the second, with the
  * bytes stored. */
-static inline uint64_t oc_stores_clock(const struct oc_stores_turn *turn)
+static inline uint64_t oc_store_policy_clock(const struct oc_store_turn *turn)
 {
 	return turn->timed ? oc_clock_ns() : 0;
 }
 
-static inline void oc_stores_add(struct oc_stores_turn *turn, uint64_t since, uint64_t bytes)
+static inline void oc_store_policy_add(struct oc_store_turn *turn, uint64_t since, uint64_t bytes)
 {
-	turn->nsec += oc_stores_clock(turn) - since;
+	turn->nsec += oc_store_policy_clock(turn) - since;
 	turn->bytes += bytes;
 }
 
 /* Ends it. One that has stored nothing teaches nothing. */
-void oc_stores_end(struct oc_stores_turn *turn);
+void oc_store_policy_end(struct oc_store_turn *turn);
 
 #endif

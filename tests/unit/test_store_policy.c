@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes/stores.h"
+#include "bytes/store_policy.h"
 
 #define BYTES ((uint64_t)1 << 20)
 
@@ -20,15 +20,15 @@ struct machine {
 	bool last_past;
 };
 
-static struct oc_stores_table table;
+static struct oc_store_policy_table table;
 static int failed;
 
 static bool call(struct machine *m, uint32_t kind, uint64_t bytes)
 {
-	struct oc_stores_turn turn;
+	struct oc_store_turn turn;
 	uint64_t cost;
 
-	oc_stores_begin(&turn, &table, kind, bytes);
+	oc_store_policy_begin(&turn, &table, kind, bytes);
 	cost = m->cost[turn.past] + (!turn.past && m->last_past ? m->cold : 0);
 	if (m->noise)
 		cost += cost * ((uint32_t)rand() % m->noise) / 100;
@@ -37,7 +37,7 @@ static bool call(struct machine *m, uint32_t kind, uint64_t bytes)
 	turn.bytes = bytes;
 	turn.nsec = cost * bytes / 1000;
 	m->last_past = turn.past;
-	oc_stores_end(&turn);
+	oc_store_policy_end(&turn);
 	return turn.past;
 }
 
@@ -66,8 +66,8 @@ int main(void)
 	struct machine equal = {.cost = {98, 100}};
 	struct machine near = {.cost = {110, 100}};
 	struct machine rough = {.cost = {40, 100}, .cold = 100, .noise = 30, .rare = 10};
-	struct oc_stores_turn turn;
-	struct oc_stores_table before;
+	struct oc_store_turn turn;
+	struct oc_store_policy_table before;
 
 	expect("buffers in memory, first 80 calls", past(&memory, 0, 80), 77, 77);
 	expect("buffers in memory, then", past(&memory, 0, 10000), 9900, 10000);
@@ -91,10 +91,10 @@ int main(void)
 	expect("something else on the machine", past(&rough, 3, 10000), 0, 1500);
 
 	memcpy(&before, &table, sizeof(table));
-	oc_stores_begin(&turn, &table, 0, BYTES);
-	oc_stores_end(&turn);
+	oc_store_policy_begin(&turn, &table, 0, BYTES);
+	oc_store_policy_end(&turn);
 	expect("a call that stores nothing", memcmp(&before, &table, sizeof(table)) != 0, 0, 0);
 	memset(&turn, 0, sizeof(turn));
-	oc_stores_end(&turn);
+	oc_store_policy_end(&turn);
 	return failed;
 }
