@@ -55,7 +55,7 @@ enum {
 	OC_EP_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
 	OC_EP_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
 	OC_EP_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena */
-	/* Address in the owner's process, in a kernel region of its (lib/access/kreg.h):
+	/* Address in the owner's process, in a kernel region of its (lib/access/pin_cache.h):
 	 * its place in the table is in the bits below. Who cannot map it copies. */
 	OC_EP_SEND_MAP = 1 << 4,
 	OC_EP_SEND_KCOPY = 1 << 5, /* not worth mapping */

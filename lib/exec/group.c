@@ -103,10 +103,10 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 	reap();
 	*card = (struct oc_group_card){.node_rank = node->rank};
 	card->cma = (atomic_load(&node->mech_mask) & OC_MECH_CMA) != 0;
-	if (node->kreg)
+	if (node->pin_cache)
 		card->kernel = atomic_load(&node->mech_mask) & (OC_MECH_MAP | OC_MECH_KCOPY);
 	/* What cannot be told to be stale lasts one operation: not worth mapping. */
-	if (node->kreg && !oc_kdev_tracks())
+	if (node->pin_cache && !oc_kdev_tracks())
 		card->kernel &= ~(uint32_t)OC_MECH_MAP;
 	card->ep_index = group ? oc_ep_take(&card->seq) : -ENOMEM;
 	for (uint32_t p = 0; p < node->nranks; p++) {

@@ -59,7 +59,7 @@ struct oc_op {
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
 	bool parted;	   /* some pair is not together */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
-	int send_place;	   /* of one's own slots in the table of lib/access/kreg.h, or -1 */
+	int send_place;	   /* of one's own slots in the table of lib/access/pin_cache.h, or -1 */
 	int recv_place;
 	uint32_t mapped;	     /* peers' slots held: lib/exec/remote.c */
 	struct oc_store_turn stores; /* to slots */

@@ -7,7 +7,7 @@
 #include "access/cma.h"
 #include "access/kdev.h"
 #include "access/kmap.h"
-#include "access/kreg.h"
+#include "access/pin_cache.h"
 #include "base/env.h"
 #include "exec/relay.h"
 
@@ -43,7 +43,7 @@ static uint32_t offer_recv_kernel(struct oc_op *op)
 
 	if (!(op->group->kernel & OC_MECH_MAP) || bind->recv_bytes < MAP_MIN || bind->recv_hole ||
 	    !recv_is_written(op) ||
-	    oc_kreg_get_reused(op->group->node, bind->recv, bind->recv_bytes, true, &place))
+	    oc_pin_cache_get_reused(op->group->node, bind->recv, bind->recv_bytes, true, &place))
 		return 0;
 	op->recv_place = (int)place;
 	op->line->recv = (uintptr_t)bind->recv;
@@ -101,11 +101,11 @@ static uint32_t offer_send_kernel(struct oc_op *op)
 	int err = -EAGAIN;
 
 	if (once)
-		err = oc_kreg_get(op->group->node, bind->send, bind->send_bytes, false, &place,
-				  &again);
+		err = oc_pin_cache_get(op->group->node, bind->send, bind->send_bytes, false, &place,
+				       &again);
 	else if (kernel & OC_MECH_MAP && bind->send_bytes >= MAP_MIN)
-		err = oc_kreg_get_reused(op->group->node, bind->send, bind->send_bytes, false,
-					 &place);
+		err = oc_pin_cache_get_reused(op->group->node, bind->send, bind->send_bytes, false,
+					      &place);
 	if (err)
 		return 0;
 	if (!again || !(kernel & OC_MECH_MAP))
@@ -142,7 +142,7 @@ void oc_remote_blame(struct oc_op *op, enum oc_slot slot)
 	int place = slot == OC_SLOT_RECV ? op->recv_place : op->send_place;
 
 	if (place >= 0)
-		oc_kreg_blame(op->group->node, (uint32_t)place);
+		oc_pin_cache_blame(op->group->node, (uint32_t)place);
 	else /* A refusal of CMA is about the processes. */
 		op->group->cma = false;
 }
@@ -161,9 +161,9 @@ void oc_remote_end(struct oc_op *op)
 		}
 	}
 	if (op->send_place >= 0)
-		oc_kreg_put(group->node, (uint32_t)op->send_place);
+		oc_pin_cache_put(group->node, (uint32_t)op->send_place);
 	if (op->recv_place >= 0)
-		oc_kreg_put(group->node, (uint32_t)op->recv_place);
+		oc_pin_cache_put(group->node, (uint32_t)op->recv_place);
 	op->send_place = op->recv_place = -1;
 }
 
@@ -194,7 +194,7 @@ static bool look_up(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct o
 	uint32_t shift = slot == OC_SLOT_RECV ? OC_EP_RECV_PLACE : OC_EP_SEND_PLACE;
 	uint32_t kernel = slot == OC_SLOT_RECV ? OC_EP_RECV_MAP : OC_EP_SEND_MAP | OC_EP_SEND_KCOPY;
 	uint32_t call = slot == OC_SLOT_RECV ? OC_EP_RECV_CMA : OC_EP_SEND_CMA;
-	struct oc_kreg_entry *entry;
+	struct oc_pin_cache_entry *entry;
 
 	if (is_in_arena(op, peer, slot)) {
 		const struct oc_ctl_rank *owner = &group->node->ranks[group->node_rank[peer]];
@@ -207,7 +207,7 @@ static bool look_up(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct o
 	*offer = (struct offer){.addr = slot == OC_SLOT_RECV ? line->recv : line->send};
 	if (!(flags & kernel))
 		return flags & call;
-	entry = &oc_kreg_area(group->node, group->node_rank[peer])
+	entry = &oc_pin_cache_area(group->node, group->node_rank[peer])
 			 ->entry[flags >> shift & OC_EP_PLACE_MASK];
 	offer->cookie = atomic_load_explicit(&entry->cookie, memory_order_acquire);
 	offer->bytes = atomic_load_explicit(&entry->bytes, memory_order_relaxed);

@@ -22,7 +22,7 @@
 
 #include "access/kdev.h"
 #include "access/kmap.h"
-#include "access/kreg.h"
+#include "access/pin_cache.h"
 #include "access/window.h"
 #include "base/cpus.h"
 #include "base/env.h"
@@ -86,14 +86,14 @@ static void open_kdev(struct oc_node *node)
 	node->kdev_err = oc_kdev_open();
 	node->kdev = !node->kdev_err;
 	if (node->kdev)
-		oc_kreg_create(node);
+		oc_pin_cache_create(node);
 }
 
 static void close_kdev(struct oc_node *node)
 {
 	if (!node->kdev)
 		return;
-	oc_kreg_destroy(node);
+	oc_pin_cache_destroy(node);
 	/* In a forked child neither is open: see lib/access/kdev.c. */
 	if (oc_node_mine(node)) {
 		oc_kmap_drop();

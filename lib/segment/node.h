@@ -71,7 +71,7 @@ struct oc_node_peer {
 	_Atomic uint64_t seen_ms; /* when a copy last asked whether it is alive */
 };
 
-struct oc_kreg;
+struct oc_pin_cache;
 struct oc_region_table;
 struct oc_stage_service;
 
@@ -94,7 +94,7 @@ struct oc_node {
 	bool kdev;			  /* /dev/onecopy is open: lib/access/kdev.c */
 	int kdev_err;			  /* else why: -errno, 0 nobody asked for it */
 	struct oc_windows *windows;	  /* NULL: peers' arenas are mapped whole */
-	struct oc_kreg *kreg;		  /* this rank's memory as kernel regions */
+	struct oc_pin_cache *pin_cache;	  /* this rank's memory as kernel regions */
 	struct oc_region_table *table;	  /* this rank's regions: lib/region/region.c */
 	struct oc_stage_service *service; /* the thread behind it: lib/region/stage.c */
 	_Atomic uint32_t mech_mask;	  /* OC_MECH_* this process may use */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The cache of pinned buffers (lib/access/kreg.c) over a device of our own: what is
+ * The cache of pinned buffers (lib/access/pin_cache.c) over a device of our own: what is
  * pinned when, what makes room for what, and that nothing stays pinned.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "access/kdev.h"
-#include "access/kreg.h"
+#include "access/pin_cache.h"
 
 #define PAGE	4096
 #define REGIONS 4096
@@ -86,13 +86,13 @@ static void begin(void)
 	limit = SIZE_MAX;
 	tracks = true;
 	memset(region, 0, sizeof(region));
-	if (oc_kreg_create(node))
+	if (oc_pin_cache_create(node))
 		abort();
 }
 
 static void end(void)
 {
-	oc_kreg_destroy(node);
+	oc_pin_cache_destroy(node);
 	CHECK(pinned == 0);
 	free(node);
 }
@@ -107,9 +107,9 @@ static bool use(size_t page, size_t n, bool write)
 {
 	uint32_t place;
 
-	if (oc_kreg_get_reused(node, at(page), n * PAGE, write, &place))
+	if (oc_pin_cache_get_reused(node, at(page), n * PAGE, write, &place))
 		return false;
-	oc_kreg_put(node, place);
+	oc_pin_cache_put(node, place);
 	return true;
 }
 
@@ -117,9 +117,9 @@ static bool use_once(size_t page, size_t n, bool *again)
 {
 	uint32_t place;
 
-	if (oc_kreg_get(node, at(page), n * PAGE, false, &place, again))
+	if (oc_pin_cache_get(node, at(page), n * PAGE, false, &place, again))
 		return false;
-	oc_kreg_put(node, place);
+	oc_pin_cache_put(node, place);
 	return true;
 }
 
@@ -181,7 +181,7 @@ static void test_stale(void)
 /* More than there are places for, in turns: some of it stays. */
 static void test_turns(void)
 {
-	size_t n = OC_KREG_PLACES + 8, served = 0;
+	size_t n = OC_PIN_CACHE_PLACES + 8, served = 0;
 	uint64_t made;
 
 	begin();
@@ -225,13 +225,13 @@ static void test_holds(void)
 
 	begin();
 	limit = 4 * PAGE;
-	CHECK(!oc_kreg_get(node, at(0), 4 * PAGE, true, &place, &again));
-	CHECK(oc_kreg_area(node, 0)->entry[place].cookie == 1);
-	CHECK(oc_kreg_area(node, 0)->entry[place].bytes == 4 * PAGE);
+	CHECK(!oc_pin_cache_get(node, at(0), 4 * PAGE, true, &place, &again));
+	CHECK(oc_pin_cache_area(node, 0)->entry[place].cookie == 1);
+	CHECK(oc_pin_cache_area(node, 0)->entry[place].bytes == 4 * PAGE);
 	region[1].stale = true;
 	CHECK(!use_once(100, 4, &again));
 	CHECK(pinned == 4 * PAGE);
-	oc_kreg_put(node, place);
+	oc_pin_cache_put(node, place);
 	CHECK(!use(600, 1, false)); /* looks, and finds it stale */
 	CHECK(pinned == 0);
 	end();
@@ -244,10 +244,10 @@ static void test_blame(void)
 	bool again;
 
 	begin();
-	CHECK(!oc_kreg_get(node, at(0), 4 * PAGE, false, &place, &again));
-	oc_kreg_blame(node, place);
+	CHECK(!oc_pin_cache_get(node, at(0), 4 * PAGE, false, &place, &again));
+	oc_pin_cache_blame(node, place);
 	CHECK(pinned == 4 * PAGE);
-	oc_kreg_put(node, place);
+	oc_pin_cache_put(node, place);
 	CHECK(pinned == 0);
 	for (int turn = 0; turn < 20; turn++) {
 		CHECK(!use(0, 4, false));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_KREG_H
-#define OC_KREG_H
+#ifndef OC_PIN_CACHE_H
+#define OC_PIN_CACHE_H
 
 /*
  * This process's own memory as kernel regions: a bounded cache. A buffer is
@@ -22,32 +22,33 @@
 #include "segment/area.h"
 #include "segment/node.h"
 
-#define OC_KREG_PLACES 256
+#define OC_PIN_CACHE_PLACES 256
 
 /* A region as peers see it: written by its owner before it names the place to
  * anybody, and not changed while they may look. */
-struct oc_kreg_entry {
+struct oc_pin_cache_entry {
 	_Atomic uint64_t cookie;
 	_Atomic uint64_t base; /* in the owner's address space */
 	_Atomic uint64_t bytes;
 };
 
-struct oc_kreg_area {
-	struct oc_kreg_entry entry[OC_KREG_PLACES];
+struct oc_pin_cache_area {
+	struct oc_pin_cache_entry entry[OC_PIN_CACHE_PLACES];
 };
-_Static_assert(sizeof(struct oc_kreg_area) <= OC_AREA_KREG_BYTES, "fits its part of the area");
+_Static_assert(sizeof(struct oc_pin_cache_area) <= OC_AREA_PIN_CACHE_BYTES,
+	       "fits its part of the area");
 
-static inline struct oc_kreg_area *oc_kreg_area(const struct oc_node *node, uint32_t rank)
+static inline struct oc_pin_cache_area *oc_pin_cache_area(const struct oc_node *node, uint32_t rank)
 {
-	return (struct oc_kreg_area *)(oc_node_area(node, rank) + OC_AREA_KREG_OFF);
+	return (struct oc_pin_cache_area *)(oc_node_area(node, rank) + OC_AREA_PIN_CACHE_OFF);
 }
 
-struct oc_kreg;
+struct oc_pin_cache;
 
 /* This rank's cache. The device is open; destroying revokes what peers have
  * mapped. */
-int oc_kreg_create(struct oc_node *node);
-void oc_kreg_destroy(struct oc_node *node);
+int oc_pin_cache_create(struct oc_node *node);
+void oc_pin_cache_destroy(struct oc_node *node);
 
 /*
  * Holds a region around [p, p + len), readable, with @write writable too: its
@@ -55,19 +56,19 @@ void oc_kreg_destroy(struct oc_node *node);
  * cannot be pinned, or not as much of it; -EAGAIN not beside the regions that
  * are held or come again more often. Any thread.
  */
-int oc_kreg_get(struct oc_node *node, const void *p, size_t len, bool write, uint32_t *place,
-		bool *again);
+int oc_pin_cache_get(struct oc_node *node, const void *p, size_t len, bool write, uint32_t *place,
+		     bool *again);
 
 /* The same, but only for memory that has been asked for before: a buffer that
  * will not come again is not worth the pinning. -EAGAIN for the others. */
-int oc_kreg_get_reused(struct oc_node *node, const void *p, size_t len, bool write,
-		       uint32_t *place);
+int oc_pin_cache_get_reused(struct oc_node *node, const void *p, size_t len, bool write,
+			    uint32_t *place);
 
 /* A peer could not get at the held region: does not use it any more once it is
  * free, nor this memory for a good while. */
-void oc_kreg_blame(struct oc_node *node, uint32_t place);
+void oc_pin_cache_blame(struct oc_node *node, uint32_t place);
 
 /* Ends the hold: no peer is at it any more, but for one that uses another hold. */
-void oc_kreg_put(struct oc_node *node, uint32_t place);
+void oc_pin_cache_put(struct oc_node *node, uint32_t place);
 
 #endif

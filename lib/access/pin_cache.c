@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "access/kreg.h"
+#include "access/pin_cache.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ struct want {
 	struct seen *seen;
 };
 
-struct oc_kreg {
+struct oc_pin_cache {
 	pthread_mutex_t lock;
 	size_t page;
 	size_t pinned;
@@ -62,71 +62,71 @@ struct oc_kreg {
 	uint64_t clock; /* counts what is asked for */
 	uint32_t top;	/* places from here on were never used */
 	bool said;	/* that a limit was met */
-	struct place place[OC_KREG_PLACES];
+	struct place place[OC_PIN_CACHE_PLACES];
 	struct seen seen[SEEN];
 };
 
-int oc_kreg_create(struct oc_node *node)
+int oc_pin_cache_create(struct oc_node *node)
 {
-	struct oc_kreg *kreg = calloc(1, sizeof(*kreg));
+	struct oc_pin_cache *cache = calloc(1, sizeof(*cache));
 	size_t memory;
 
-	if (!kreg)
+	if (!cache)
 		return -ENOMEM;
-	pthread_mutex_init(&kreg->lock, NULL);
-	kreg->page = (size_t)sysconf(_SC_PAGESIZE);
-	memory = (size_t)sysconf(_SC_PHYS_PAGES) * kreg->page;
-	kreg->budget = memory / BUDGET_SHARE / node->nranks;
-	if (kreg->budget < BUDGET_MIN)
-		kreg->budget = BUDGET_MIN;
-	node->kreg = kreg;
+	pthread_mutex_init(&cache->lock, NULL);
+	cache->page = (size_t)sysconf(_SC_PAGESIZE);
+	memory = (size_t)sysconf(_SC_PHYS_PAGES) * cache->page;
+	cache->budget = memory / BUDGET_SHARE / node->nranks;
+	if (cache->budget < BUDGET_MIN)
+		cache->budget = BUDGET_MIN;
+	node->pin_cache = cache;
 	return 0;
 }
 
-static struct oc_kreg_entry *entry_of(const struct oc_node *node, const struct place *place)
+static struct oc_pin_cache_entry *entry_of(const struct oc_node *node, const struct place *place)
 {
-	return &oc_kreg_area(node, node->rank)->entry[place - node->kreg->place];
+	return &oc_pin_cache_area(node, node->rank)->entry[place - node->pin_cache->place];
 }
 
 static void drop(struct oc_node *node, struct place *place)
 {
 	atomic_store_explicit(&entry_of(node, place)->cookie, 0, memory_order_relaxed);
 	oc_kdev_region_destroy(place->region.cookie);
-	node->kreg->pinned -= place->bytes;
+	node->pin_cache->pinned -= place->bytes;
 	*place = (struct place){0};
 }
 
-void oc_kreg_destroy(struct oc_node *node)
+void oc_pin_cache_destroy(struct oc_node *node)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 
-	if (!kreg)
+	if (!cache)
 		return;
-	for (uint32_t i = 0; oc_node_mine(node) && i < kreg->top; i++)
-		if (kreg->place[i].bytes)
-			drop(node, &kreg->place[i]);
-	pthread_mutex_destroy(&kreg->lock);
-	free(kreg);
-	node->kreg = NULL;
+	for (uint32_t i = 0; oc_node_mine(node) && i < cache->top; i++)
+		if (cache->place[i].bytes)
+			drop(node, &cache->place[i]);
+	pthread_mutex_destroy(&cache->lock);
+	free(cache);
+	node->pin_cache = NULL;
 }
 
-static void ask(struct oc_kreg *kreg, const void *p, size_t len, bool write, uint32_t first,
+static void ask(struct oc_pin_cache *cache, const void *p, size_t len, bool write, uint32_t first,
 		struct want *want)
 {
-	uintptr_t mask = ~(uintptr_t)(kreg->page - 1);
+	uintptr_t mask = ~(uintptr_t)(cache->page - 1);
 	struct seen *seen;
 	uint64_t hash;
 
 	*want = (struct want){.base = (uintptr_t)p & mask, .write = write, .since = UINT64_MAX};
-	want->bytes = (((uintptr_t)p + len + kreg->page - 1) & mask) - want->base;
-	hash = (want->base / kreg->page + want->bytes) * 0x9e3779b97f4a7c15u;
-	want->seen = seen = &kreg->seen[hash >> 32 & (SEEN - 1)];
-	kreg->clock++;
+	want->bytes = (((uintptr_t)p + len + cache->page - 1) & mask) - want->base;
+	hash = (want->base / cache->page + want->bytes) * 0x9e3779b97f4a7c15u;
+	want->seen = seen = &cache->seen[hash >> 32 & (SEEN - 1)];
+	cache->clock++;
 	if (seen->base == want->base && seen->bytes == want->bytes)
-		want->since = kreg->clock - seen->asked;
+		want->since = cache->clock - seen->asked;
 	else
 		*seen = (struct seen){.base = want->base, .bytes = want->bytes, .wait = first};
-	seen->asked = kreg->clock;
+	seen->asked = cache->clock;
 }
 
 /* Whether this memory has been asked for often enough; counts this time. */
@@ -155,10 +155,10 @@ static bool covers(uintptr_t base, size_t bytes, const struct want *want)
  * all that are not: they hold memory that the program has given back. */
 static struct place *find(struct oc_node *node, struct want *want)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 
-	for (uint32_t i = 0; i < kreg->top; i++) {
-		struct place *place = &kreg->place[i];
+	for (uint32_t i = 0; i < cache->top; i++) {
+		struct place *place = &cache->place[i];
 		bool around, fresh;
 
 		if (!place->bytes)
@@ -182,15 +182,15 @@ static struct place *find(struct oc_node *node, struct want *want)
  */
 static size_t evict(struct oc_node *node, const struct want *want)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 	struct place *oldest = NULL;
 	size_t bytes;
 
-	for (uint32_t i = 0; i < kreg->top; i++) {
-		struct place *place = &kreg->place[i];
+	for (uint32_t i = 0; i < cache->top; i++) {
+		struct place *place = &cache->place[i];
 
 		if (place->bytes && !place->holds &&
-		    (!place->again || kreg->clock - place->used > want->since) &&
+		    (!place->again || cache->clock - place->used > want->since) &&
 		    (!oldest || place->used < oldest->used))
 			oldest = place;
 	}
@@ -203,14 +203,14 @@ static size_t evict(struct oc_node *node, const struct want *want)
 
 static struct place *free_place(struct oc_node *node, const struct want *want)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 
 	do {
-		for (uint32_t i = 0; i < kreg->top; i++)
-			if (!kreg->place[i].bytes)
-				return &kreg->place[i];
-		if (kreg->top < OC_KREG_PLACES)
-			return &kreg->place[kreg->top++];
+		for (uint32_t i = 0; i < cache->top; i++)
+			if (!cache->place[i].bytes)
+				return &cache->place[i];
+		if (cache->top < OC_PIN_CACHE_PLACES)
+			return &cache->place[cache->top++];
 	} while (evict(node, want));
 	return NULL;
 }
@@ -220,15 +220,15 @@ static int pin(struct oc_node *node, const struct want *want, struct oc_kdev_reg
 {
 	struct iovec iov = {.iov_base = (void *)want->base, .iov_len = want->bytes};
 	uint32_t flags = ONECOPY_REGION_READ | ONECOPY_REGION_LINGER;
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 	size_t freed = 0, bytes;
 	int err;
 
-	if (want->bytes > kreg->budget)
+	if (want->bytes > cache->budget)
 		return -EDQUOT;
 	if (want->write)
 		flags |= ONECOPY_REGION_WRITE;
-	while (kreg->pinned + want->bytes > kreg->budget)
+	while (cache->pinned + want->bytes > cache->budget)
 		if (!evict(node, want))
 			return -EAGAIN;
 	for (;;) {
@@ -246,10 +246,10 @@ static int pin(struct oc_node *node, const struct want *want, struct oc_kdev_reg
 /* Regions that the new one makes superfluous. */
 static void supersede(struct oc_node *node, const struct place *by)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 
-	for (uint32_t i = 0; i < kreg->top; i++) {
-		struct place *place = &kreg->place[i];
+	for (uint32_t i = 0; i < cache->top; i++) {
+		struct place *place = &cache->place[i];
 		struct want same = {.base = place->base, .bytes = place->bytes};
 
 		if (place != by && place->bytes && !place->holds && (by->write || !place->write) &&
@@ -260,9 +260,9 @@ static void supersede(struct oc_node *node, const struct place *by)
 
 static int add(struct oc_node *node, const struct want *want, struct place **out)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 	struct place *place = free_place(node, want);
-	struct oc_kreg_entry *entry;
+	struct oc_pin_cache_entry *entry;
 	int err;
 
 	if (!place)
@@ -271,8 +271,8 @@ static int add(struct oc_node *node, const struct want *want, struct place **out
 	if (err == -EAGAIN)
 		return err;
 	if (err) {
-		if (err != -EFAULT && !kreg->said) {
-			kreg->said = true;
+		if (err != -EFAULT && !cache->said) {
+			cache->said = true;
 			oc_note("memory is not mapped for peers: no more may be pinned "
 				"(ulimit -l)");
 		}
@@ -283,7 +283,7 @@ static int add(struct oc_node *node, const struct want *want, struct place **out
 	place->bytes = want->bytes;
 	place->write = want->write;
 	place->again = want->since != UINT64_MAX;
-	kreg->pinned += want->bytes;
+	cache->pinned += want->bytes;
 	entry = entry_of(node, place);
 	atomic_store_explicit(&entry->base, want->base, memory_order_relaxed);
 	atomic_store_explicit(&entry->bytes, want->bytes, memory_order_relaxed);
@@ -294,27 +294,28 @@ static int add(struct oc_node *node, const struct want *want, struct place **out
 }
 
 /* Under the lock. */
-static uint32_t hold(struct oc_kreg *kreg, struct place *place, const struct want *want, bool again)
+static uint32_t hold(struct oc_pin_cache *cache, struct place *place, const struct want *want,
+		     bool again)
 {
 	place->holds++;
-	place->used = kreg->clock;
+	place->used = cache->clock;
 	place->again = place->again || again;
 	if (again)
 		want->seen->penalty = 0;
 	want->seen->refused = false;
-	return (uint32_t)(place - kreg->place);
+	return (uint32_t)(place - cache->place);
 }
 
-int oc_kreg_get(struct oc_node *node, const void *p, size_t len, bool write, uint32_t *place,
-		bool *again)
+int oc_pin_cache_get(struct oc_node *node, const void *p, size_t len, bool write, uint32_t *place,
+		     bool *again)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 	struct place *found;
 	struct want want;
 	int err = 0;
 
-	pthread_mutex_lock(&kreg->lock);
-	ask(kreg, p, len, write, 0, &want);
+	pthread_mutex_lock(&cache->lock);
+	ask(cache, p, len, write, 0, &want);
 	found = find(node, &want);
 	*again = found;
 	if (!found && want.seen->refused && !is_due(want.seen))
@@ -322,21 +323,22 @@ int oc_kreg_get(struct oc_node *node, const void *p, size_t len, bool write, uin
 	else if (!found)
 		err = add(node, &want, &found);
 	if (!err)
-		*place = hold(kreg, found, &want, *again);
-	pthread_mutex_unlock(&kreg->lock);
+		*place = hold(cache, found, &want, *again);
+	pthread_mutex_unlock(&cache->lock);
 	return err;
 }
 
-int oc_kreg_get_reused(struct oc_node *node, const void *p, size_t len, bool write, uint32_t *place)
+int oc_pin_cache_get_reused(struct oc_node *node, const void *p, size_t len, bool write,
+			    uint32_t *place)
 {
-	struct oc_kreg *kreg = node->kreg;
+	struct oc_pin_cache *cache = node->pin_cache;
 	struct place *found;
 	struct want want;
 	bool again;
 	int err = 0;
 
-	pthread_mutex_lock(&kreg->lock);
-	ask(kreg, p, len, write, AFTER_FIRST, &want);
+	pthread_mutex_lock(&cache->lock);
+	ask(cache, p, len, write, AFTER_FIRST, &want);
 	found = find(node, &want);
 	again = found;
 	if (!found && want.stale)
@@ -346,34 +348,34 @@ int oc_kreg_get_reused(struct oc_node *node, const void *p, size_t len, bool wri
 	else if (!found)
 		err = add(node, &want, &found);
 	if (!err)
-		*place = hold(kreg, found, &want, again);
-	pthread_mutex_unlock(&kreg->lock);
+		*place = hold(cache, found, &want, again);
+	pthread_mutex_unlock(&cache->lock);
 	return err;
 }
 
-void oc_kreg_blame(struct oc_node *node, uint32_t index)
+void oc_pin_cache_blame(struct oc_node *node, uint32_t index)
 {
-	struct oc_kreg *kreg = node->kreg;
-	struct place *place = &kreg->place[index];
+	struct oc_pin_cache *cache = node->pin_cache;
+	struct place *place = &cache->place[index];
 	struct want want;
 
-	pthread_mutex_lock(&kreg->lock);
+	pthread_mutex_lock(&cache->lock);
 	if (!place->blamed) {
-		ask(kreg, (void *)place->base, place->bytes, false, 0, &want);
+		ask(cache, (void *)place->base, place->bytes, false, 0, &want);
 		postpone(want.seen, AFTER_REFUSAL);
 	}
 	place->blamed = true;
-	pthread_mutex_unlock(&kreg->lock);
+	pthread_mutex_unlock(&cache->lock);
 }
 
-void oc_kreg_put(struct oc_node *node, uint32_t index)
+void oc_pin_cache_put(struct oc_node *node, uint32_t index)
 {
-	struct oc_kreg *kreg = node->kreg;
-	struct place *place = &kreg->place[index];
+	struct oc_pin_cache *cache = node->pin_cache;
+	struct place *place = &cache->place[index];
 
-	pthread_mutex_lock(&kreg->lock);
+	pthread_mutex_lock(&cache->lock);
 	place->holds--;
 	if (!place->holds && (place->blamed || !oc_kdev_tracks()))
 		drop(node, place);
-	pthread_mutex_unlock(&kreg->lock);
+	pthread_mutex_unlock(&cache->lock);
 }
