@@ -6,7 +6,7 @@
 
 #include "access/cma.h"
 #include "access/kdev.h"
-#include "access/kmap.h"
+#include "access/map_cache.h"
 #include "access/pin_cache.h"
 #include "base/env.h"
 #include "exec/relay.h"
@@ -17,7 +17,7 @@
 /* A slot of a peer, mapped for one operation. */
 struct oc_remote {
 	uint64_t seq; /* of the operation this is about */
-	struct oc_kmap *map;
+	struct oc_map_cache *map;
 	char *at; /* NULL: not to be mapped */
 };
 
@@ -155,7 +155,7 @@ void oc_remote_end(struct oc_op *op)
 		struct oc_remote *remote = &group->remote[i];
 
 		if (remote->seq == group->seq && remote->map) {
-			oc_kmap_put(remote->map);
+			oc_map_cache_put(remote->map);
 			remote->map = NULL;
 			op->mapped--;
 		}
@@ -235,7 +235,8 @@ char *oc_remote_at(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 		return remote ? remote->at : NULL;
 	*remote = (struct oc_remote){.seq = group->seq};
 	if (!look_up(op, peer, slot, &offer) || !offer.cookie ||
-	    oc_kmap_get(offer.cookie, 0, offer.bytes, slot == OC_SLOT_RECV, &remote->map, &base))
+	    oc_map_cache_get(offer.cookie, 0, offer.bytes, slot == OC_SLOT_RECV, &remote->map,
+			     &base))
 		return NULL;
 	op->mapped++;
 	remote->at = base + offer.offset;

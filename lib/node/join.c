@@ -21,7 +21,7 @@
 #include <onecopy/onecopy.h>
 
 #include "access/kdev.h"
-#include "access/kmap.h"
+#include "access/map_cache.h"
 #include "access/pin_cache.h"
 #include "access/window.h"
 #include "base/cpus.h"
@@ -96,7 +96,7 @@ static void close_kdev(struct oc_node *node)
 	oc_pin_cache_destroy(node);
 	/* In a forked child neither is open: see lib/access/kdev.c. */
 	if (oc_node_mine(node)) {
-		oc_kmap_drop();
+		oc_map_cache_drop();
 		oc_kdev_close();
 	}
 	node->kdev = false;

@@ -15,7 +15,7 @@
 
 #include "access/cma.h"
 #include "access/kdev.h"
-#include "access/kmap.h"
+#include "access/map_cache.h"
 #include "access/window.h"
 #include "base/env.h"
 #include "heap/heap.h"
@@ -177,9 +177,9 @@ static int probe_map(const struct oc_node *node, uint32_t peer)
 {
 	const struct oc_ctl_rank *rank = &node->ranks[peer];
 	struct oc_probe *probe;
-	struct oc_kmap *map;
+	struct oc_map_cache *map;
 	char *at;
-	int err = oc_kmap_get(rank->probe_kernel, 0, probe_bytes(node), true, &map, &at);
+	int err = oc_map_cache_get(rank->probe_kernel, 0, probe_bytes(node), true, &map, &at);
 
 	if (err)
 		return err;
@@ -189,7 +189,7 @@ static int probe_map(const struct oc_node *node, uint32_t peer)
 		atomic_store(&probe->echo[node->rank], ~rank->probe_token);
 	if (!err && atomic_load(&probe->echo[node->rank]) != ~rank->probe_token)
 		err = -EIO;
-	oc_kmap_put(map);
+	oc_map_cache_put(map);
 	return err;
 }
 
@@ -281,7 +281,7 @@ bool oc_probe_peers(struct oc_node *node)
 		tell(node, "kernel module", refused_kernel);
 	/* The blocks are on their way out. */
 	if (node->kdev)
-		oc_kmap_drop();
+		oc_map_cache_drop();
 	return arenas;
 }
 

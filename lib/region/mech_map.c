@@ -2,7 +2,7 @@
 /*
  * The kernel module shows the region here, and it is plain memory: one copy by
  * this core. The mapping costs a system call and an entry a page, so a region
- * is mapped when it comes again, and kept mapped (lib/access/kmap.c); the first copy
+ * is mapped when it comes again, and kept mapped (lib/access/map_cache.c); the first copy
  * of each is the kernel's (lib/region/mech_kcopy.c).
  *
  * A region is what its owner declared, to the byte, and mappings are of pages:
@@ -16,7 +16,7 @@
 
 #include <errno.h>
 
-#include "access/kmap.h"
+#include "access/map_cache.h"
 #include "bytes/copy.h"
 #include "region/mech_kcopy.h"
 
@@ -60,7 +60,7 @@ static bool wants_kcopy(const struct oc_node *node, const struct shown *it)
 	    !oc_kcopy_reaches(node, region, OC_MECH_KCOPY))
 		return false;
 	return it->first == it->end || region->flags & OC_REGION_SINGLEUSE ||
-	       !(region->flags & OC_REGION_READ) || !oc_kmap_seen(region->kernel);
+	       !(region->flags & OC_REGION_READ) || !oc_map_cache_seen(region->kernel);
 }
 
 /* From or to the mapped bytes at @from. */
@@ -115,7 +115,7 @@ static ssize_t map_transfer(struct oc_node *node, const struct oc_region_ref *re
 		.region = region, .direction = direction, .stream = len >= OC_MECH_STREAM_BYTES};
 	bool write = region->flags & OC_REGION_WRITE;
 	struct oc_cursor start = *local;
-	struct oc_kmap *map = NULL;
+	struct oc_map_cache *map = NULL;
 	ssize_t moved;
 	int err = 0;
 
@@ -128,12 +128,13 @@ static ssize_t map_transfer(struct oc_node *node, const struct oc_region_ref *re
 	if (!(region->flags & OC_REGION_READ))
 		it.first = it.end = 0;
 	if (it.first < it.end)
-		err = oc_kmap_get(region->kernel, it.first, it.end - it.first, write, &map, &it.at);
+		err = oc_map_cache_get(region->kernel, it.first, it.end - it.first, write, &map,
+				       &it.at);
 	if (err)
 		return oc_kcopy_error(err);
 	moved = copy_all(&it, offset, local, len);
 	if (map)
-		oc_kmap_put(map);
+		oc_map_cache_put(map);
 	err = map ? oc_kdev_region_check(region->kernel) : 0;
 	if (err)
 		*local = start;

@@ -93,7 +93,7 @@ def test_nothing_may_be_pinned(onecopy: Command) -> None:
 
 def test_little_may_be_pinned(onecopy: Command) -> None:
     """Usable, and how much is said."""
-    kmap, kcopy, facts = examine(onecopy, "sh", "-c", 'ulimit -l 256; exec "$@"', "sh", *MEMBER)
-    assert kmap["usable"]
+    mapped, kcopy, facts = examine(onecopy, "sh", "-c", 'ulimit -l 256; exec "$@"', "sh", *MEMBER)
+    assert mapped["usable"]
     assert kcopy["usable"]
     assert facts["RLIMIT_MEMLOCK"] == "256.0 KiB"

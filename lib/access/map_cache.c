@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "access/kmap.h"
+#include "access/map_cache.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #define SEEN	    512
 #define SEEN_PROBES 4
 
-struct oc_kmap {
+struct oc_map_cache {
 	uint64_t cookie; /* 0: the place is free */
 	uint64_t offset;
 	size_t length;
@@ -19,20 +19,20 @@ struct oc_kmap {
 	uint32_t holds;
 	uint64_t used; /* the cache's clock when it was last asked for */
 	struct oc_kdev_map map;
-	struct oc_kmap *next; /* in its bucket */
+	struct oc_map_cache *next; /* in its bucket */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	bool handler; /* the fork handler is registered */
 	uint64_t clock;
-	struct oc_kmap place[OC_KMAP_MAX];
-	struct oc_kmap *bucket[BUCKETS];
+	struct oc_map_cache place[OC_MAP_CACHE_MAX];
+	struct oc_map_cache *bucket[BUCKETS];
 	uint64_t seen[SEEN]; /* cookies; a new one takes the place of an old one */
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Cookies are random numbers: any bits of theirs are a hash. */
-static struct oc_kmap **bucket_of(uint64_t cookie)
+static struct oc_map_cache **bucket_of(uint64_t cookie)
 {
 	return &cache.bucket[cookie % BUCKETS];
 }
@@ -45,9 +45,9 @@ static void forget(void)
 	memset(cache.bucket, 0, sizeof(cache.bucket));
 }
 
-static void free_place(struct oc_kmap *map)
+static void free_place(struct oc_map_cache *map)
 {
-	struct oc_kmap **at = bucket_of(map->cookie);
+	struct oc_map_cache **at = bucket_of(map->cookie);
 
 	while (*at != map)
 		at = &(*at)->next;
@@ -57,12 +57,12 @@ static void free_place(struct oc_kmap *map)
 }
 
 /* A free place, or the one that has rested longest. NULL when all are held. */
-static struct oc_kmap *find_place(void)
+static struct oc_map_cache *find_place(void)
 {
-	struct oc_kmap *oldest = NULL;
+	struct oc_map_cache *oldest = NULL;
 
-	for (size_t i = 0; i < OC_KMAP_MAX; i++) {
-		struct oc_kmap *map = &cache.place[i];
+	for (size_t i = 0; i < OC_MAP_CACHE_MAX; i++) {
+		struct oc_map_cache *map = &cache.place[i];
 
 		if (!map->cookie)
 			return map;
@@ -74,9 +74,9 @@ static struct oc_kmap *find_place(void)
 	return oldest;
 }
 
-static struct oc_kmap *find(uint64_t cookie, uint64_t offset, size_t length, bool write)
+static struct oc_map_cache *find(uint64_t cookie, uint64_t offset, size_t length, bool write)
 {
-	struct oc_kmap *map = *bucket_of(cookie);
+	struct oc_map_cache *map = *bucket_of(cookie);
 
 	for (; map; map = map->next) {
 		uint64_t skip = offset - map->offset;
@@ -88,9 +88,10 @@ static struct oc_kmap *find(uint64_t cookie, uint64_t offset, size_t length, boo
 	return NULL;
 }
 
-static int make(uint64_t cookie, uint64_t offset, size_t length, bool write, struct oc_kmap **out)
+static int make(uint64_t cookie, uint64_t offset, size_t length, bool write,
+		struct oc_map_cache **out)
 {
-	struct oc_kmap *map = find_place();
+	struct oc_map_cache *map = find_place();
 	struct oc_kdev_map made;
 	int err;
 
@@ -101,7 +102,7 @@ static int make(uint64_t cookie, uint64_t offset, size_t length, bool write, str
 	err = oc_kdev_map(cookie, offset, length, write, &made);
 	if (err)
 		return err;
-	*map = (struct oc_kmap){
+	*map = (struct oc_map_cache){
 		.cookie = cookie, .offset = offset, .length = length, .write = write, .map = made};
 	map->next = *bucket_of(cookie);
 	*bucket_of(cookie) = map;
@@ -109,10 +110,10 @@ static int make(uint64_t cookie, uint64_t offset, size_t length, bool write, str
 	return 0;
 }
 
-int oc_kmap_get(uint64_t cookie, uint64_t offset, size_t length, bool write, struct oc_kmap **out,
-		char **at)
+int oc_map_cache_get(uint64_t cookie, uint64_t offset, size_t length, bool write,
+		     struct oc_map_cache **out, char **at)
 {
-	struct oc_kmap *map;
+	struct oc_map_cache *map;
 	int err = 0;
 
 	pthread_mutex_lock(&cache.lock);
@@ -129,7 +130,7 @@ int oc_kmap_get(uint64_t cookie, uint64_t offset, size_t length, bool write, str
 	return err;
 }
 
-void oc_kmap_put(struct oc_kmap *map)
+void oc_map_cache_put(struct oc_map_cache *map)
 {
 	pthread_mutex_lock(&cache.lock);
 	if (map->holds)
@@ -137,7 +138,7 @@ void oc_kmap_put(struct oc_kmap *map)
 	pthread_mutex_unlock(&cache.lock);
 }
 
-bool oc_kmap_seen(uint64_t cookie)
+bool oc_map_cache_seen(uint64_t cookie)
 {
 	bool seen = false;
 
@@ -150,10 +151,10 @@ bool oc_kmap_seen(uint64_t cookie)
 	return seen;
 }
 
-void oc_kmap_drop(void)
+void oc_map_cache_drop(void)
 {
 	pthread_mutex_lock(&cache.lock);
-	for (size_t i = 0; i < OC_KMAP_MAX; i++)
+	for (size_t i = 0; i < OC_MAP_CACHE_MAX; i++)
 		if (cache.place[i].cookie && !cache.place[i].holds)
 			free_place(&cache.place[i]);
 	pthread_mutex_unlock(&cache.lock);
