@@ -2,14 +2,14 @@
 /*
  * Two copies through the owner's staging channel. Needs nothing but the control
  * segment, so it reaches every region, and it never faults: both ends let the
- * kernel copy (lib/access/guard.c).
+ * kernel copy (lib/access/safe_copy.c).
  */
 #include "region/mech.h"
 #include "segment/alive.h"
 
 #include <errno.h>
 
-#include "access/guard.h"
+#include "access/safe_copy.h"
 #include "region/stage.h"
 
 /* One request from its other side. */
@@ -111,7 +111,7 @@ static int fetch_chunk(const struct asking *it, struct oc_cursor *local, uint32_
 	int err = last ? await_end(it) : await_count(it, &it->stage->filled, chunk + 1);
 
 	if (!err)
-		err = oc_guard_store(it->node, local, ring, len);
+		err = oc_safe_copy_store(it->node, local, ring, len);
 	if (!err && !last)
 		oc_stage_publish(&it->stage->emptied, chunk + 1);
 	return err;
@@ -126,7 +126,7 @@ static int send_chunk(const struct asking *it, struct oc_cursor *local, uint32_t
 	if (chunk >= OC_STAGE_CHUNKS)
 		err = await_count(it, &it->stage->emptied, chunk + 1 - OC_STAGE_CHUNKS);
 	if (!err)
-		err = oc_guard_load(it->node, ring, local, len);
+		err = oc_safe_copy_load(it->node, ring, local, len);
 	if (!err)
 		oc_stage_publish(&it->stage->filled, chunk + 1);
 	return !err && last ? await_end(it) : err;

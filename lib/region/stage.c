@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "access/guard.h"
+#include "access/safe_copy.h"
 #include "base/env.h"
 #include "base/futex.h"
 #include "segment/alive.h"
@@ -103,8 +103,8 @@ static int serve_chunk(struct serving *it, uint32_t chunk, size_t len, bool last
 	int err = await_chunks(it, theirs, chunk < ahead ? 0 : chunk + 1 - ahead);
 
 	if (!err)
-		err = get ? oc_guard_load(it->node, ring, &it->cursor, len)
-			  : oc_guard_store(it->node, &it->cursor, ring, len);
+		err = get ? oc_safe_copy_load(it->node, ring, &it->cursor, len)
+			  : oc_safe_copy_store(it->node, &it->cursor, ring, len);
 	if (!err && !last)
 		oc_stage_publish(ours, chunk + 1);
 	return err;

@@ -2,7 +2,7 @@
 /*
  * The staging channel with every rank a thread of one process, so that a thread
  * sanitizer sees both sides. The copies between the ring and the ranks' memory are
- * this file's, in place of lib/access/guard.c's: they can be held up, fail, and be the
+ * this file's, in place of lib/access/safe_copy.c's: they can be held up, fail, and be the
  * last thing a rank does.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "access/guard.h"
+#include "access/safe_copy.h"
 #include "region/mech.h"
 #include "region/region.h"
 #include "region/stage.h"
@@ -81,7 +81,7 @@ static int copy(char *ring, struct oc_cursor *cursor, size_t len, bool load)
 	return 0;
 }
 
-int oc_guard_load(const struct oc_node *node, void *shared, struct oc_cursor *from, size_t len)
+int oc_safe_copy_load(const struct oc_node *node, void *shared, struct oc_cursor *from, size_t len)
 {
 	if (node->rank == 0) {
 		int number = atomic_fetch_add(&loads_of_service, 1) + 1;
@@ -94,7 +94,8 @@ int oc_guard_load(const struct oc_node *node, void *shared, struct oc_cursor *fr
 	return copy(shared, from, len, true);
 }
 
-int oc_guard_store(const struct oc_node *node, struct oc_cursor *to, const void *shared, size_t len)
+int oc_safe_copy_store(const struct oc_node *node, struct oc_cursor *to, const void *shared,
+		       size_t len)
 {
 	/* Who goes does so when the service is held up, not before. */
 	while (atomic_load(&loads_of_service) < atomic_load(&hold_from))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "access/guard.h"
+#include "access/safe_copy.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -76,12 +76,13 @@ static int copy(const struct oc_node *node, enum direction direction, char *shar
 					    : by_cma(node, direction, shared, cursor, len);
 }
 
-int oc_guard_load(const struct oc_node *node, void *shared, struct oc_cursor *from, size_t len)
+int oc_safe_copy_load(const struct oc_node *node, void *shared, struct oc_cursor *from, size_t len)
 {
 	return copy(node, LOAD, shared, from, len);
 }
 
-int oc_guard_store(const struct oc_node *node, struct oc_cursor *to, const void *shared, size_t len)
+int oc_safe_copy_store(const struct oc_node *node, struct oc_cursor *to, const void *shared,
+		       size_t len)
 {
 	return copy(node, STORE, (char *)shared, to, len);
 }
