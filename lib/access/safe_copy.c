@@ -21,13 +21,13 @@ static bool file_usable(const struct oc_node *node, enum direction direction)
 	if (!oc_node_owns_fd(node))
 		return false;
 	return direction == STORE ||
-	       (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= node->ctl->bytes);
+	       (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= node->segment->bytes);
 }
 
 static int by_file(const struct oc_node *node, enum direction direction, char *shared,
 		   struct oc_cursor *cursor, size_t len)
 {
-	off_t at = shared - (char *)node->ctl;
+	off_t at = shared - (char *)node->segment;
 
 	while (len) {
 		struct iovec iov[BATCH];
@@ -36,8 +36,8 @@ static int by_file(const struct oc_node *node, enum direction direction, char *s
 
 		if (!n)
 			return -EFAULT;
-		moved = direction == LOAD ? pwritev(node->ctl_fd, iov, (int)n, at)
-					  : preadv(node->ctl_fd, iov, (int)n, at);
+		moved = direction == LOAD ? pwritev(node->segment_fd, iov, (int)n, at)
+					  : preadv(node->segment_fd, iov, (int)n, at);
 		if (moved < 0 && errno == EINTR)
 			continue;
 		if (moved <= 0)

@@ -197,7 +197,7 @@ static bool look_up(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct o
 	struct oc_pin_cache_entry *entry;
 
 	if (is_in_arena(op, peer, slot)) {
-		const struct oc_ctl_rank *owner = &group->node->ranks[group->node_rank[peer]];
+		const struct oc_segment_rank *owner = &group->node->ranks[group->node_rank[peer]];
 
 		*offer = (struct offer){.addr = owner->arena_base +
 						oc_op_arena_offset(op, peer, slot),

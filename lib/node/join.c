@@ -34,7 +34,7 @@
 #include "region/region.h"
 #include "region/stage.h"
 #include "segment/alive.h"
-#include "segment/ctl.h"
+#include "segment/segment.h"
 
 #define OC_NAME_MAX 64
 #define OC_SPIN	    2000
@@ -109,7 +109,7 @@ static void destroy_node(struct oc_node *node)
 	oc_probe_retract(node);
 	close_kdev(node);
 	oc_windows_destroy(node);
-	oc_ctl_close(node);
+	oc_segment_close(node);
 	if (node->mine)
 		munmap((void *)node->mine, sizeof(*node->mine));
 	free(node->peers);
@@ -122,7 +122,7 @@ static struct oc_node *create_node(const struct oc_node_attr *attr)
 
 	if (!node)
 		return NULL;
-	node->ctl_fd = -1;
+	node->segment_fd = -1;
 	node->rank = attr->rank;
 	node->nranks = attr->nranks;
 	node->pid = (uint32_t)getpid();
@@ -181,7 +181,7 @@ static int give_all(struct oc_node *node, struct oc_rendezvous *rv, uint32_t pee
 	uint32_t list[OC_WIRE_FDS], rank = 0;
 	int fds[OC_WIRE_FDS];
 	size_t n;
-	int err = oc_rendezvous_give(rv, peer, &node->ctl_fd, 1);
+	int err = oc_rendezvous_give(rv, peer, &node->segment_fd, 1);
 
 	while (!err && (n = next_arenas(node, peer, &rank, list))) {
 		for (size_t i = 0; i < n; i++)
@@ -219,7 +219,7 @@ static int receive(struct oc_node *node, struct oc_rendezvous *rv, uint32_t *fla
 	int err = oc_rendezvous_take(rv, &fd, 1);
 
 	if (!err)
-		err = oc_ctl_open(node, fd);
+		err = oc_segment_open(node, fd);
 	if (!err)
 		err = oc_windows_create(node);
 	while (!err && (n = next_arenas(node, node->rank, &rank, list))) {
@@ -238,7 +238,7 @@ static int introduce(struct oc_node *node)
 
 	oc_cpus_allowed(node->ranks[node->rank].cpus);
 	if (node->rank == 0)
-		node->ctl->cpu_quota = oc_cpus_quota();
+		node->segment->cpu_quota = oc_cpus_quota();
 	if (!err)
 		err = oc_node_declare(node);
 	return err;
@@ -262,8 +262,8 @@ static void count_cpus(struct oc_node *node)
 			any |= node->ranks[i].cpus[word];
 		ncpus += (uint32_t)__builtin_popcountll(any);
 	}
-	if (node->ctl->cpu_quota && node->ctl->cpu_quota < ncpus)
-		ncpus = node->ctl->cpu_quota;
+	if (node->segment->cpu_quota && node->segment->cpu_quota < ncpus)
+		ncpus = node->segment->cpu_quota;
 	node->ncpus = ncpus ? ncpus : 1;
 	node->oversubscribed = node->nranks > node->ncpus;
 	node->spin = node->oversubscribed ? 0 : OC_SPIN;
@@ -275,7 +275,7 @@ static int join_connected(struct oc_node *node, struct oc_rendezvous *rv,
 	uint32_t flags = 0;
 	int err;
 
-	err = node->rank == 0 ? oc_ctl_create(node) : 0;
+	err = node->rank == 0 ? oc_segment_create(node) : 0;
 	err = oc_rendezvous_agree(rv, err, &flags);
 	if (err)
 		return err;
@@ -368,12 +368,12 @@ void oc_node_leave(oc_node *node)
 		return;
 	if (!oc_node_mine(node)) {
 		/* A forked child: nothing of the node is mapped here. */
-		node->ctl = NULL;
+		node->segment = NULL;
 	} else {
 		atomic_store_explicit(&node->ranks[node->rank].state, OC_RANK_LEFT,
 				      memory_order_release);
 		/* Who waits in a barrier looks up and sees. */
-		oc_futex_wake(&node->ctl->barrier_gen);
+		oc_futex_wake(&node->segment->barrier_gen);
 	}
 	destroy_node(node);
 }
@@ -411,37 +411,38 @@ static bool anyone_gone(const struct oc_node *node, uint32_t *turn)
  */
 int oc_node_barrier(oc_node *node)
 {
-	struct oc_ctl *ctl;
+	struct oc_segment *segment;
 	uint32_t gen, polls = 0, turn = 0;
 
 	if (!node || !oc_node_mine(node))
 		return -EINVAL;
-	ctl = node->ctl;
-	gen = atomic_load(&ctl->barrier_gen);
+	segment = node->segment;
+	gen = atomic_load(&segment->barrier_gen);
 	if (gen & BARRIER_BROKEN)
 		return -EPIPE;
-	if (atomic_fetch_add(&ctl->barrier_count, 1) == node->nranks - 1) {
+	if (atomic_fetch_add(&segment->barrier_count, 1) == node->nranks - 1) {
 		bool ended;
 
-		atomic_store(&ctl->barrier_count, 0);
-		ended = atomic_compare_exchange_strong(&ctl->barrier_gen, &gen,
+		atomic_store(&segment->barrier_count, 0);
+		ended = atomic_compare_exchange_strong(&segment->barrier_gen, &gen,
 						       (gen + 1) & ~BARRIER_BROKEN);
-		oc_futex_wake(&ctl->barrier_gen);
+		oc_futex_wake(&segment->barrier_gen);
 		return ended ? 0 : -EPIPE;
 	}
-	while (atomic_load(&ctl->barrier_gen) == gen) {
+	while (atomic_load(&segment->barrier_gen) == gen) {
 		uint32_t seen = gen;
 
 		if (polls++ < node->spin) {
 			oc_cpu_relax();
 			continue;
 		}
-		oc_futex_wait(&ctl->barrier_gen, gen, BARRIER_SLEEP_NS);
+		oc_futex_wait(&segment->barrier_gen, gen, BARRIER_SLEEP_NS);
 		/* A rank that left after the barrier ended changed the
 		 * generation first: then this exchange fails. */
 		if (anyone_gone(node, &turn) &&
-		    atomic_compare_exchange_strong(&ctl->barrier_gen, &seen, gen | BARRIER_BROKEN))
-			oc_futex_wake(&ctl->barrier_gen);
+		    atomic_compare_exchange_strong(&segment->barrier_gen, &seen,
+						   gen | BARRIER_BROKEN))
+			oc_futex_wake(&segment->barrier_gen);
 	}
-	return atomic_load(&ctl->barrier_gen) == (gen | BARRIER_BROKEN) ? -EPIPE : 0;
+	return atomic_load(&segment->barrier_gen) == (gen | BARRIER_BROKEN) ? -EPIPE : 0;
 }

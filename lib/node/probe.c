@@ -54,7 +54,7 @@ static void publish_kernel(struct oc_node *node)
 
 int oc_probe_publish(struct oc_node *node)
 {
-	struct oc_ctl_rank *self = &node->ranks[node->rank];
+	struct oc_segment_rank *self = &node->ranks[node->rank];
 	size_t bytes = probe_bytes(node), page = (size_t)sysconf(_SC_PAGESIZE);
 	bool in_heap = node->peers[node->rank].arena;
 	void *probe_at = in_heap ? oc_heap_memalign(page, bytes) : NULL;
@@ -78,7 +78,7 @@ int oc_probe_publish(struct oc_node *node)
 
 static int probe_read(struct oc_node *node, uint32_t peer)
 {
-	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	const struct oc_segment_rank *rank = &node->ranks[peer];
 	uint64_t token = 0;
 	int err = oc_cma_read(node, peer, &token, rank->probe_addr, sizeof(token));
 
@@ -91,7 +91,7 @@ static int probe_read(struct oc_node *node, uint32_t peer)
 
 static int probe_write(struct oc_node *node, uint32_t peer)
 {
-	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	const struct oc_segment_rank *rank = &node->ranks[peer];
 	uint64_t echo = rank->probe_token + node->rank + 1, back = 0;
 	uint64_t addr =
 		rank->probe_addr + offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
@@ -146,7 +146,7 @@ static void probe_cma(struct oc_node *node, uint32_t peer, bool kills)
  * copy, once through a mapping. */
 static int probe_kcopy(const struct oc_node *node, uint32_t peer)
 {
-	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	const struct oc_segment_rank *rank = &node->ranks[peer];
 	uint64_t seen = 0, echo = rank->probe_token ^ (node->rank + 1), back = 0;
 	uint64_t offset = offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
 	const struct {
@@ -175,7 +175,7 @@ static int probe_kcopy(const struct oc_node *node, uint32_t peer)
 
 static int probe_map(const struct oc_node *node, uint32_t peer)
 {
-	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	const struct oc_segment_rank *rank = &node->ranks[peer];
 	struct oc_probe *probe;
 	struct oc_map_cache *map;
 	char *at;
@@ -209,7 +209,7 @@ static void probe_kernel(struct oc_node *node, uint32_t peer)
 
 static bool probe_arena(struct oc_node *node, uint32_t peer)
 {
-	const struct oc_ctl_rank *rank = &node->ranks[peer];
+	const struct oc_segment_rank *rank = &node->ranks[peer];
 	uint64_t off = rank->probe_addr - rank->arena_base;
 	struct oc_window_use use;
 	struct oc_probe *probe;

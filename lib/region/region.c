@@ -62,7 +62,7 @@ static int make_cookie(struct oc_node *node, uint32_t slot, oc_cookie *cookie)
 		bits = table->randoms[--table->nrandoms];
 		bits = bits << (OC_COOKIE_OWNER_BITS + OC_COOKIE_SLOT_BITS) |
 		       slot << OC_COOKIE_OWNER_BITS | node->rank;
-		*cookie = bits ^ node->ctl->cookie_mask;
+		*cookie = bits ^ node->segment->cookie_mask;
 	} while (!*cookie);
 	return 0;
 }

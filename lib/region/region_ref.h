@@ -81,12 +81,12 @@ static inline struct oc_region_area *oc_region_area(const struct oc_node *node, 
 
 static inline uint32_t oc_cookie_owner(const struct oc_node *node, oc_cookie cookie)
 {
-	return (uint32_t)((cookie ^ node->ctl->cookie_mask) & (OC_MAX_RANKS - 1));
+	return (uint32_t)((cookie ^ node->segment->cookie_mask) & (OC_MAX_RANKS - 1));
 }
 
 static inline uint32_t oc_cookie_slot(const struct oc_node *node, oc_cookie cookie)
 {
-	return (uint32_t)((cookie ^ node->ctl->cookie_mask) >> OC_COOKIE_OWNER_BITS &
+	return (uint32_t)((cookie ^ node->segment->cookie_mask) >> OC_COOKIE_OWNER_BITS &
 			  (OC_REGION_SLOTS - 1));
 }
 

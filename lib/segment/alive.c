@@ -62,12 +62,12 @@ static int read_stat(uint32_t pid, char *state, uint64_t *starttime)
 
 int oc_node_declare(struct oc_node *node)
 {
-	struct oc_ctl_rank *self = &node->ranks[node->rank];
+	struct oc_segment_rank *self = &node->ranks[node->rank];
 	struct flock lock = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = node->rank, .l_len = 1};
 	char state;
 
-	if (fcntl(node->ctl_fd, F_SETLK, &lock))
+	if (fcntl(node->segment_fd, F_SETLK, &lock))
 		return -errno;
 	self->pid = node->pid;
 	self->pidns = read_pidns();
@@ -78,10 +78,10 @@ int oc_node_declare(struct oc_node *node)
 
 bool oc_node_owns_fd(const struct oc_node *node)
 {
-	return oc_file_is(&node->ctl_file, node->ctl_fd);
+	return oc_file_is(&node->segment_file, node->segment_fd);
 }
 
-static bool process_alive(const struct oc_ctl_rank *self, const struct oc_ctl_rank *peer)
+static bool process_alive(const struct oc_segment_rank *self, const struct oc_segment_rank *peer)
 {
 	uint64_t starttime;
 	char state;
@@ -105,7 +105,7 @@ bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer)
 		return false;
 	if (peer == node->rank)
 		return true;
-	if (!fcntl(node->ctl_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+	if (!fcntl(node->segment_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
 		return true;
 	return process_alive(&node->ranks[node->rank], &node->ranks[peer]);
 }

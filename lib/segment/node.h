@@ -7,7 +7,7 @@
  * segment (a memfd made by rank 0, handed out by SCM_RIGHTS) and each reaches
  * every other's heap arena. Layout of the control segment:
  *
- *   struct oc_ctl | struct oc_ctl_rank x nranks | per-rank areas (struct oc_area)
+ *   struct oc_segment | struct oc_segment_rank x nranks | per-rank areas (struct oc_area)
  *
  * All-zero memory is a valid initial state of everything in it.
  */
@@ -28,7 +28,7 @@
 
 enum oc_rank_state { OC_RANK_ABSENT, OC_RANK_JOINED, OC_RANK_LEFT };
 
-struct oc_ctl_rank {
+struct oc_segment_rank {
 	_Alignas(OC_CACHELINE) _Atomic uint32_t state;
 	uint32_t pid;		  /* in the owner's PID namespace */
 	uint64_t pidns;		  /* inode of that namespace, 0 unknown */
@@ -42,13 +42,13 @@ struct oc_ctl_rank {
 	_Atomic uint32_t mourned; /* some rank has said that this one is dead */
 };
 
-struct oc_ctl {
+struct oc_segment {
 	uint32_t magic;
 	uint32_t abi;
 	uint32_t nranks;
 	uint32_t cpu_quota;		/* CPUs the cgroup of rank 0 may use at once, 0: no limit */
 	uint64_t bytes;			/* of the whole segment */
-	uint64_t rank_off;		/* of struct oc_ctl_rank[0] */
+	uint64_t rank_off;		/* of struct oc_segment_rank[0] */
 	uint64_t area_off;		/* of rank 0's area */
 	uint64_t area_bytes;		/* of each */
 	uint64_t cookie_mask;		/* random; hides owner and slot in a cookie */
@@ -76,9 +76,9 @@ struct oc_region_table;
 struct oc_stage_service;
 
 struct oc_node {
-	int ctl_fd;
-	struct oc_ctl *ctl;
-	struct oc_ctl_rank *ranks;
+	int segment_fd;
+	struct oc_segment *segment;
+	struct oc_segment_rank *ranks;
 	uint32_t rank;
 	uint32_t nranks;
 	uint32_t ncpus;		    /* distinct CPUs the ranks may run on */
@@ -89,7 +89,7 @@ struct oc_node {
 	/* A page that fork empties: tells a child in no time that the handle is
 	 * not its own. NULL on kernels without MADV_WIPEONFORK. */
 	const uint32_t *mine;
-	struct oc_file ctl_file;	  /* of the control segment: is ctl_fd still ours? */
+	struct oc_file segment_file;	  /* of the control segment: is segment_fd still ours? */
 	void *probe;			  /* what peers read and write to probe */
 	bool kdev;			  /* /dev/onecopy is open: lib/access/kdev.c */
 	int kdev_err;			  /* else why: -errno, 0 nobody asked for it */
@@ -109,7 +109,7 @@ struct oc_node_attr;
  * read by peers; who uses which bytes is settled by lib/segment/area.h. */
 static inline char *oc_node_area(const struct oc_node *node, uint32_t rank)
 {
-	return (char *)node->ctl + node->ctl->area_off + rank * node->ctl->area_bytes;
+	return (char *)node->segment + node->segment->area_off + rank * node->segment->area_bytes;
 }
 
 /* False in a child forked from the process that joined: there the control

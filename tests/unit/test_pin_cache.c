@@ -70,16 +70,16 @@ static int failures;
 
 static void begin(void)
 {
-	static struct oc_ctl *ctl;
+	static struct oc_segment *segment;
 
-	free(ctl);
-	ctl = calloc(1, sizeof(*ctl) + OC_AREA_BYTES);
+	free(segment);
+	segment = calloc(1, sizeof(*segment) + OC_AREA_BYTES);
 	node = calloc(1, sizeof(*node));
-	if (!ctl || !node)
+	if (!segment || !node)
 		abort();
-	ctl->area_off = sizeof(*ctl);
-	ctl->area_bytes = OC_AREA_BYTES;
-	node->ctl = ctl;
+	segment->area_off = sizeof(*segment);
+	segment->area_bytes = OC_AREA_BYTES;
+	node->segment = segment;
 	node->nranks = 1;
 	node->pid = (uint32_t)getpid();
 	last = 0;

@@ -18,7 +18,7 @@
 #include "region/region.h"
 #include "region/stage.h"
 #include "segment/alive.h"
-#include "segment/ctl.h"
+#include "segment/segment.h"
 
 #define RANKS 4
 #define BYTES ((OC_STAGE_CHUNKS + 2) * (size_t)OC_STAGE_CHUNK)
@@ -112,7 +112,7 @@ static void set_up(void)
 	ranks[0].mine = &mine;
 	ranks[0].peers = calloc(RANKS, sizeof(*ranks[0].peers));
 	CHECK(ranks[0].peers);
-	CHECK(!oc_ctl_create(&ranks[0]));
+	CHECK(!oc_segment_create(&ranks[0]));
 	CHECK(!oc_node_declare(&ranks[0]));
 	for (uint32_t i = 1; i < RANKS; i++) {
 		ranks[0].ranks[i].pid = ranks[0].ranks[0].pid;
@@ -130,7 +130,7 @@ static void tear_down(void)
 	atomic_store(&ranks[0].ranks[0].state, OC_RANK_LEFT);
 	oc_region_table_destroy(&ranks[0]);
 	oc_stage_stop(&ranks[0]);
-	oc_ctl_close(&ranks[0]);
+	oc_segment_close(&ranks[0]);
 	free(ranks[0].peers);
 }
 

@@ -24,7 +24,7 @@ static void work(void)
 
 int main(void)
 {
-	struct oc_ctl_rank self = {0};
+	struct oc_segment_rank self = {0};
 	struct oc_node node = {.ranks = &self, .nranks = 1, .ncpus = 1};
 	struct oc_wait wait = {.node = &node, .progress = work};
 	struct oc_ep_line line;
