@@ -18,7 +18,7 @@
 
 #include "base/env.h"
 #include "base/hooked.h"
-#include "base/memory.h"
+#include "base/mem_limit.h"
 #include "heap/arena.h"
 #include "heap/dump.h"
 #include "heap/extent.h"
@@ -62,7 +62,7 @@ static void forget_thread(void *arg)
 
 static int create_parts(struct oc_heap_arena *arena, const char **why)
 {
-	size_t spare = oc_memory_limit();
+	size_t spare = oc_mem_limit();
 	size_t small = arena->size / 2 & ~(OC_MI_SEGMENT - 1);
 	size_t large;
 	int err = -ENOMEM;
@@ -183,7 +183,7 @@ const char *oc_heap_reason(void)
 
 void oc_heap_share(unsigned int processes)
 {
-	oc_heap_thp_allow(oc_memory_limit() / 8 / processes);
+	oc_heap_thp_allow(oc_mem_limit() / 8 / processes);
 }
 
 /* This thread's heap, made when it first needs one. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cpus.h"
-#include "base/memory.h"
+#include "base/mem_limit.h"
 
 #define ROOT "/sys/fs/cgroup"
 
@@ -32,9 +32,9 @@ static int put(const char *dir, const char *name, const char *text)
 
 static int expect(const char *what, size_t memory, uint32_t cpus)
 {
-	if (oc_memory_limit() == memory && oc_cpus_quota() == cpus)
+	if (oc_mem_limit() == memory && oc_cpus_quota() == cpus)
 		return 0;
-	fprintf(stderr, "%s: %zu bytes and %u CPUs, not %zu and %u\n", what, oc_memory_limit(),
+	fprintf(stderr, "%s: %zu bytes and %u CPUs, not %zu and %u\n", what, oc_mem_limit(),
 		oc_cpus_quota(), memory, cpus);
 	return 1;
 }
@@ -66,7 +66,7 @@ static int make_group(char *dir, size_t size)
 
 int main(void)
 {
-	size_t all = oc_memory_limit();
+	size_t all = oc_mem_limit();
 	char own[4200];
 	int failed = 0;
 
@@ -86,7 +86,7 @@ int main(void)
 	put(ROOT, "cpu.max", "max 100000\n");
 	put(own, "memory.max", "max\n");
 	put(own, "cpu.max", "max 100000\n");
-	if (oc_memory_limit() < 268435456 || oc_memory_limit() < all)
+	if (oc_mem_limit() < 268435456 || oc_mem_limit() < all)
 		failed |= expect("no limit", all, 0);
 	return failed | (oc_cpus_quota() != 0);
 }

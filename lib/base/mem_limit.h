@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_MEMORY_H
-#define OC_MEMORY_H
+#ifndef OC_MEM_LIMIT_H
+#define OC_MEM_LIMIT_H
 
 #include <stddef.h>
 
@@ -9,6 +9,6 @@
  * or less if a cgroup (v2) it is in has less. SIZE_MAX when that cannot be said.
  * Does not allocate; any thread.
  */
-size_t oc_memory_limit(void);
+size_t oc_mem_limit(void);
 
 #endif

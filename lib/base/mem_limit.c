@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "base/memory.h"
+#include "base/mem_limit.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void look_at_limit(const char *text, void *arg)
 		*least = (size_t)bytes;
 }
 
-size_t oc_memory_limit(void)
+size_t oc_mem_limit(void)
 {
 	size_t least = SIZE_MAX;
 	struct sysinfo info;
