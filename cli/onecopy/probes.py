@@ -92,7 +92,7 @@ def shared_memory(side: Side) -> dict[str, Any]:
             fd = os.memfd_create("onecopy-doctor", os.MFD_CLOEXEC)
             step = "ftruncate"
             os.ftruncate(fd, LENGTH)
-            step = "rendezvous"
+            step = "bootstrap"
             name = "\0onecopy-doctor-" + secrets.token_hex(8)
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
                 listener.bind(name)
@@ -109,7 +109,7 @@ def shared_memory(side: Side) -> dict[str, Any]:
             answer: dict[str, Any] = side.exchange({})
             if "name" not in answer:
                 return answer | {"step": answer.get("step", step)}
-            step = "rendezvous"
+            step = "bootstrap"
             link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             link.settimeout(30)
             link.connect(answer["name"])

@@ -36,13 +36,13 @@ typedef struct oc_node oc_node;
  *
  * Either @fd is a connected AF_UNIX stream socket inherited from a common
  * parent (rank 0 holds one end per peer in @peer_fds, the others one end in
- * @fd), or @name is a rendezvous name: rank 0 listens on an abstract AF_UNIX
+ * @fd), or @name is a bootstrap name: rank 0 listens on an abstract AF_UNIX
  * address made from it, the others connect. Both ends must have one effective
  * uid (SO_PEERCRED), else the join fails with -EPERM.
  */
 struct oc_node_attr {
 	size_t size;
-	const char *name;    /* rendezvous, at most 64 bytes; NULL: descriptors */
+	const char *name;    /* bootstrap, at most 64 bytes; NULL: descriptors */
 	int fd;		     /* used by ranks > 0 when name is NULL */
 	const int *peer_fds; /* rank 0 when name is NULL: [nranks], [0] unused */
 	uint32_t rank;	     /* 0 .. nranks - 1, each used once */

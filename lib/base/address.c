@@ -29,6 +29,6 @@ int oc_address_check_peer(int fd)
 		return -errno;
 	if (cred.uid == geteuid())
 		return 0;
-	oc_note("rendezvous: the other end belongs to uid %u", (unsigned int)cred.uid);
+	oc_note("bootstrap: the other end belongs to uid %u", (unsigned int)cred.uid);
 	return -EPERM;
 }

@@ -3,7 +3,7 @@
 #define OC_WIRE_H
 
 /* Whole messages and descriptors over AF_UNIX stream sockets, with a deadline
- * for every wait. Under lib/node/rendezvous.c; one thread. */
+ * for every wait. Under lib/node/bootstrap.c; one thread. */
 
 #include <stddef.h>
 #include <stdint.h>

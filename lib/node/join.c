@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Joining and leaving a node. A join is three votes over the rendezvous
+ * Joining and leaving a node. A join is three votes over the bootstrap
  * sockets, so that a failure of any rank becomes the same answer on all:
  *
  *   1. everybody is here, and rank 0 has made the control segment;
@@ -30,7 +30,7 @@
 #include "base/quiet.h"
 #include "heap/heap.h"
 #include "node/probe.h"
-#include "node/rendezvous.h"
+#include "node/bootstrap.h"
 #include "region/region.h"
 #include "region/stage.h"
 #include "segment/alive.h"
@@ -175,23 +175,23 @@ static size_t next_arenas(const struct oc_node *node, uint32_t reader, uint32_t 
 	return n;
 }
 
-static int give_all(struct oc_node *node, struct oc_rendezvous *rv, uint32_t peer,
+static int give_all(struct oc_node *node, struct oc_bootstrap *boot, uint32_t peer,
 		    const struct oc_arrival *all)
 {
 	uint32_t list[OC_WIRE_FDS], rank = 0;
 	int fds[OC_WIRE_FDS];
 	size_t n;
-	int err = oc_rendezvous_give(rv, peer, &node->segment_fd, 1);
+	int err = oc_bootstrap_give(boot, peer, &node->segment_fd, 1);
 
 	while (!err && (n = next_arenas(node, peer, &rank, list))) {
 		for (size_t i = 0; i < n; i++)
 			fds[i] = all[list[i]].arena_fd;
-		err = oc_rendezvous_give(rv, peer, fds, n);
+		err = oc_bootstrap_give(boot, peer, fds, n);
 	}
 	return err;
 }
 
-static int share(struct oc_node *node, struct oc_rendezvous *rv, const struct oc_arrival *all,
+static int share(struct oc_node *node, struct oc_bootstrap *boot, const struct oc_arrival *all,
 		 uint32_t *flags)
 {
 	int err = 0;
@@ -202,7 +202,7 @@ static int share(struct oc_node *node, struct oc_rendezvous *rv, const struct oc
 	for (uint32_t i = 1; i < node->nranks; i++) {
 		/* One rank's failure must not leave the next without its due:
 		 * it would take the vote for it. */
-		int one = give_all(node, rv, i, all);
+		int one = give_all(node, boot, i, all);
 
 		err = err ? err : one;
 		if (!err && all[i].arena_fd >= 0)
@@ -211,19 +211,19 @@ static int share(struct oc_node *node, struct oc_rendezvous *rv, const struct oc
 	return err;
 }
 
-static int receive(struct oc_node *node, struct oc_rendezvous *rv, uint32_t *flags)
+static int receive(struct oc_node *node, struct oc_bootstrap *boot, uint32_t *flags)
 {
 	uint32_t list[OC_WIRE_FDS], rank = 0;
 	int fds[OC_WIRE_FDS], fd;
 	size_t n;
-	int err = oc_rendezvous_take(rv, &fd, 1);
+	int err = oc_bootstrap_take(boot, &fd, 1);
 
 	if (!err)
 		err = oc_segment_open(node, fd);
 	if (!err)
 		err = oc_windows_create(node);
 	while (!err && (n = next_arenas(node, node->rank, &rank, list))) {
-		err = oc_rendezvous_take(rv, fds, n);
+		err = oc_bootstrap_take(boot, fds, n);
 		for (size_t i = 0; !err && i < n; i++) {
 			map_arena(node, list[i], fds[i], flags);
 			close(fds[i]);
@@ -269,22 +269,22 @@ static void count_cpus(struct oc_node *node)
 	node->spin = node->oversubscribed ? 0 : OC_SPIN;
 }
 
-static int join_connected(struct oc_node *node, struct oc_rendezvous *rv,
+static int join_connected(struct oc_node *node, struct oc_bootstrap *boot,
 			  const struct oc_arrival *all)
 {
 	uint32_t flags = 0;
 	int err;
 
 	err = node->rank == 0 ? oc_segment_create(node) : 0;
-	err = oc_rendezvous_agree(rv, err, &flags);
+	err = oc_bootstrap_agree(boot, err, &flags);
 	if (err)
 		return err;
 
 	flags = 0;
-	err = node->rank == 0 ? share(node, rv, all, &flags) : receive(node, rv, &flags);
+	err = node->rank == 0 ? share(node, boot, all, &flags) : receive(node, boot, &flags);
 	if (!err)
 		err = introduce(node);
-	err = oc_rendezvous_agree(rv, err, &flags);
+	err = oc_bootstrap_agree(boot, err, &flags);
 	if (err)
 		return err;
 	if (flags & FLAG_NO_ARENAS)
@@ -294,7 +294,7 @@ static int join_connected(struct oc_node *node, struct oc_rendezvous *rv,
 	count_cpus(node);
 	flags = oc_probe_peers(node) ? 0 : FLAG_NO_ARENAS;
 	atomic_store_explicit(&node->ranks[node->rank].state, OC_RANK_JOINED, memory_order_release);
-	err = oc_rendezvous_agree(rv, 0, &flags);
+	err = oc_bootstrap_agree(boot, 0, &flags);
 	if (err)
 		return err;
 	if (flags & FLAG_NO_ARENAS)
@@ -322,7 +322,7 @@ static void raise_nofile(uint32_t nranks, struct rlimit *old)
 int oc_node_join(const struct oc_node_attr *attr, oc_node **out)
 {
 	struct oc_arrival *all = NULL, mine = {.arena_fd = -1};
-	struct oc_rendezvous rv = {0};
+	struct oc_bootstrap boot = {0};
 	struct oc_node *node;
 	struct rlimit nofile;
 	int err = check_attr(attr);
@@ -339,14 +339,14 @@ int oc_node_join(const struct oc_node_attr *attr, oc_node **out)
 	}
 	offer_arena(node, &mine);
 	raise_nofile(attr->nranks, &nofile);
-	err = oc_rendezvous_open(&rv, attr, &mine, all);
+	err = oc_bootstrap_open(&boot, attr, &mine, all);
 	if (!err) {
-		err = join_connected(node, &rv, all);
+		err = join_connected(node, &boot, all);
 		for (uint32_t i = 1; node->rank == 0 && i < node->nranks; i++)
 			if (all[i].arena_fd >= 0)
 				close(all[i].arena_fd);
 	}
-	oc_rendezvous_close(&rv);
+	oc_bootstrap_close(&boot);
 	if (nofile.rlim_cur != RLIM_INFINITY)
 		setrlimit(RLIMIT_NOFILE, &nofile);
 	if (err)

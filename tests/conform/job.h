@@ -22,7 +22,7 @@ struct job {
 	uint32_t nranks;
 	int fd;			   /* socket to rank 0; ranks > 0 */
 	int peer_fds[8];	   /* rank 0 */
-	char name[64];		   /* a rendezvous name nobody else uses */
+	char name[64];		   /* a bootstrap name nobody else uses */
 	struct job_shared *shared; /* anonymous memory all ranks see */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/rendezvous.h"
+#include "node/bootstrap.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,29 +34,29 @@ struct oc_vote {
 	uint32_t flags;
 };
 
-static void restart_clock(struct oc_rendezvous *rv)
+static void restart_clock(struct oc_bootstrap *boot)
 {
-	rv->wire.deadline = oc_wire_now() + rv->timeout_ms + (rv->rank ? OC_GRACE_MS : 0);
+	boot->wire.deadline = oc_wire_now() + boot->timeout_ms + (boot->rank ? OC_GRACE_MS : 0);
 }
 
-static int dial(struct oc_rendezvous *rv, const char *name)
+static int dial(struct oc_bootstrap *boot, const char *name)
 {
 	struct sockaddr_un addr;
 	socklen_t len = oc_address_make(&addr, name);
 	long nap = 1;
 	int err;
 
-	rv->wire.fds[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (rv->wire.fds[0] < 0)
+	boot->wire.fds[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (boot->wire.fds[0] < 0)
 		return -errno;
 	for (;;) {
-		if (!connect(rv->wire.fds[0], (struct sockaddr *)&addr, len))
+		if (!connect(boot->wire.fds[0], (struct sockaddr *)&addr, len))
 			return 0;
 		err = errno;
 		/* Nobody there yet, or a full backlog. */
 		if (err != ECONNREFUSED && err != EAGAIN && err != EINTR)
 			return -err;
-		if (oc_wire_now() >= rv->wire.deadline)
+		if (oc_wire_now() >= boot->wire.deadline)
 			return -ETIMEDOUT;
 		oc_wire_nap(nap);
 		nap = nap < 16 ? nap * 2 : nap;
@@ -64,7 +64,7 @@ static int dial(struct oc_rendezvous *rv, const char *name)
 }
 
 /* Rank 0: who is at the other end of @fd? */
-static int hear_hello(struct oc_rendezvous *rv, int fd, int64_t deadline, uint32_t *rank,
+static int hear_hello(struct oc_bootstrap *boot, int fd, int64_t deadline, uint32_t *rank,
 		      struct oc_arrival *who)
 {
 	struct oc_hello hello;
@@ -72,7 +72,7 @@ static int hear_hello(struct oc_rendezvous *rv, int fd, int64_t deadline, uint32
 	int err;
 
 	who->arena_fd = -1;
-	err = oc_wire_recv(&rv->wire, fd, &hello, sizeof(hello), &who->arena_fd, &nfds, deadline);
+	err = oc_wire_recv(&boot->wire, fd, &hello, sizeof(hello), &who->arena_fd, &nfds, deadline);
 	if (err)
 		return err;
 	if (!nfds)
@@ -80,7 +80,7 @@ static int hear_hello(struct oc_rendezvous *rv, int fd, int64_t deadline, uint32
 	who->arena_size = nfds ? hello.arena_size : 0;
 	*rank = hello.rank;
 	if (hello.magic == OC_HELLO_MAGIC && hello.abi == OC_HELLO_ABI &&
-	    hello.nranks == rv->nranks && hello.rank > 0 && hello.rank < rv->nranks)
+	    hello.nranks == boot->nranks && hello.rank > 0 && hello.rank < boot->nranks)
 		return 0;
 	if (nfds)
 		close(who->arena_fd);
@@ -90,7 +90,7 @@ static int hear_hello(struct oc_rendezvous *rv, int fd, int64_t deadline, uint32
 
 /* Accepts one connection. 0 also when it was a stranger's, who is sent away
  * and must not spoil the join of the others; *@refused then says why. */
-static int accept_one(struct oc_rendezvous *rv, int listener, struct oc_arrival *all,
+static int accept_one(struct oc_bootstrap *boot, int listener, struct oc_arrival *all,
 		      uint32_t *arrived, int *refused)
 {
 	struct oc_arrival who = {.arena_fd = -1};
@@ -99,7 +99,7 @@ static int accept_one(struct oc_rendezvous *rv, int listener, struct oc_arrival 
 	uint32_t rank;
 	int fd, err;
 
-	err = oc_wire_wait(&rv->wire, listener, POLLIN, rv->wire.deadline);
+	err = oc_wire_wait(&boot->wire, listener, POLLIN, boot->wire.deadline);
 	if (err)
 		return err;
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -109,13 +109,13 @@ static int accept_one(struct oc_rendezvous *rv, int listener, struct oc_arrival 
 	if (err)
 		goto send_away;
 	deadline = oc_wire_now() + OC_HELLO_MS;
-	err = hear_hello(rv, fd, deadline < rv->wire.deadline ? deadline : rv->wire.deadline, &rank,
-			 &who);
-	if (!err && rv->wire.fds[rank] >= 0)
+	err = hear_hello(boot, fd, deadline < boot->wire.deadline ? deadline : boot->wire.deadline,
+			 &rank, &who);
+	if (!err && boot->wire.fds[rank] >= 0)
 		err = -EINVAL;
 	if (err)
 		goto send_away;
-	rv->wire.fds[rank] = fd;
+	boot->wire.fds[rank] = fd;
 	all[rank] = who;
 	(*arrived)++;
 	return 0;
@@ -124,14 +124,14 @@ send_away:
 	*refused = err;
 	verdict.status = err;
 	if (send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		oc_note("rendezvous: a stranger left before it was sent away");
+		oc_note("bootstrap: a stranger left before it was sent away");
 	if (who.arena_fd >= 0)
 		close(who.arena_fd);
 	close(fd);
 	return 0;
 }
 
-static int gather_by_name(struct oc_rendezvous *rv, const char *name, struct oc_arrival *all)
+static int gather_by_name(struct oc_bootstrap *boot, const char *name, struct oc_arrival *all)
 {
 	struct sockaddr_un addr;
 	socklen_t len = oc_address_make(&addr, name);
@@ -141,24 +141,25 @@ static int gather_by_name(struct oc_rendezvous *rv, const char *name, struct oc_
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (listener < 0)
 		return -errno;
-	if (bind(listener, (struct sockaddr *)&addr, len) || listen(listener, (int)rv->nranks))
+	if (bind(listener, (struct sockaddr *)&addr, len) || listen(listener, (int)boot->nranks))
 		err = -errno;
-	while (!err && arrived < rv->nranks)
-		err = accept_one(rv, listener, all, &arrived, &refused);
+	while (!err && arrived < boot->nranks)
+		err = accept_one(boot, listener, all, &arrived, &refused);
 	close(listener);
 	if (err == -ETIMEDOUT && refused == -EPERM)
 		return refused;
 	return err;
 }
 
-static int gather_by_fd(struct oc_rendezvous *rv, struct oc_arrival *all)
+static int gather_by_fd(struct oc_bootstrap *boot, struct oc_arrival *all)
 {
-	for (uint32_t i = 1; i < rv->nranks; i++) {
+	for (uint32_t i = 1; i < boot->nranks; i++) {
 		uint32_t rank;
-		int err = oc_address_check_peer(rv->wire.fds[i]);
+		int err = oc_address_check_peer(boot->wire.fds[i]);
 
 		if (!err)
-			err = hear_hello(rv, rv->wire.fds[i], rv->wire.deadline, &rank, &all[i]);
+			err = hear_hello(boot, boot->wire.fds[i], boot->wire.deadline, &rank,
+					 &all[i]);
 		if (!err && rank != i)
 			err = -EINVAL;
 		if (err)
@@ -167,28 +168,28 @@ static int gather_by_fd(struct oc_rendezvous *rv, struct oc_arrival *all)
 	return 0;
 }
 
-static int gather(struct oc_rendezvous *rv, const struct oc_node_attr *attr,
+static int gather(struct oc_bootstrap *boot, const struct oc_node_attr *attr,
 		  const struct oc_arrival *mine, struct oc_arrival *all)
 {
 	struct oc_vote verdict = {0};
 	int err;
 
-	for (uint32_t i = 0; i < rv->nranks; i++)
+	for (uint32_t i = 0; i < boot->nranks; i++)
 		all[i] = (struct oc_arrival){.arena_fd = -1};
 	all[0] = *mine;
 	if (attr->name) {
-		err = gather_by_name(rv, attr->name, all);
+		err = gather_by_name(boot, attr->name, all);
 	} else {
-		for (uint32_t i = 1; i < rv->nranks; i++)
-			rv->wire.fds[i] = attr->peer_fds[i];
-		err = gather_by_fd(rv, all);
+		for (uint32_t i = 1; i < boot->nranks; i++)
+			boot->wire.fds[i] = attr->peer_fds[i];
+		err = gather_by_fd(boot, all);
 	}
 	if (!err)
 		return 0;
 	verdict.status = err;
-	for (uint32_t i = 1; i < rv->nranks; i++) {
-		if (rv->wire.fds[i] >= 0)
-			send(rv->wire.fds[i], &verdict, sizeof(verdict),
+	for (uint32_t i = 1; i < boot->nranks; i++) {
+		if (boot->wire.fds[i] >= 0)
+			send(boot->wire.fds[i], &verdict, sizeof(verdict),
 			     MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (all[i].arena_fd >= 0)
 			close(all[i].arena_fd);
@@ -197,67 +198,67 @@ static int gather(struct oc_rendezvous *rv, const struct oc_node_attr *attr,
 	return err;
 }
 
-static int greet(struct oc_rendezvous *rv, const struct oc_node_attr *attr,
+static int greet(struct oc_bootstrap *boot, const struct oc_node_attr *attr,
 		 const struct oc_arrival *mine)
 {
 	struct oc_hello hello = {.magic = OC_HELLO_MAGIC,
 				 .abi = OC_HELLO_ABI,
-				 .rank = rv->rank,
-				 .nranks = rv->nranks,
+				 .rank = boot->rank,
+				 .nranks = boot->nranks,
 				 .arena_size = mine->arena_size};
 	int err = 0;
 
 	if (attr->name)
-		err = dial(rv, attr->name);
+		err = dial(boot, attr->name);
 	else
-		rv->wire.fds[0] = attr->fd;
+		boot->wire.fds[0] = attr->fd;
 	if (!err)
-		err = oc_address_check_peer(rv->wire.fds[0]);
+		err = oc_address_check_peer(boot->wire.fds[0]);
 	if (!err)
-		err = oc_wire_send(&rv->wire, rv->wire.fds[0], &hello, sizeof(hello),
+		err = oc_wire_send(&boot->wire, boot->wire.fds[0], &hello, sizeof(hello),
 				   &mine->arena_fd, mine->arena_fd >= 0 ? 1 : 0);
 	/* Rank 0 has given up already; the first vote reads why. */
 	return err == -EPIPE ? 0 : err;
 }
 
-int oc_rendezvous_open(struct oc_rendezvous *rv, const struct oc_node_attr *attr,
-		       const struct oc_arrival *mine, struct oc_arrival *all)
+int oc_bootstrap_open(struct oc_bootstrap *boot, const struct oc_node_attr *attr,
+		      const struct oc_arrival *mine, struct oc_arrival *all)
 {
 	uint32_t n = attr->rank == 0 ? attr->nranks : 1;
 
-	*rv = (struct oc_rendezvous){.rank = attr->rank,
-				     .nranks = attr->nranks,
-				     .borrowed = !attr->name,
-				     .timeout_ms = attr->timeout_ms ? attr->timeout_ms : 60000};
-	rv->wire.count = n;
-	rv->wire.fds = malloc(n * sizeof(*rv->wire.fds));
-	if (!rv->wire.fds)
+	*boot = (struct oc_bootstrap){.rank = attr->rank,
+				      .nranks = attr->nranks,
+				      .borrowed = !attr->name,
+				      .timeout_ms = attr->timeout_ms ? attr->timeout_ms : 60000};
+	boot->wire.count = n;
+	boot->wire.fds = malloc(n * sizeof(*boot->wire.fds));
+	if (!boot->wire.fds)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		rv->wire.fds[i] = -1;
-	restart_clock(rv);
-	return attr->rank == 0 ? gather(rv, attr, mine, all) : greet(rv, attr, mine);
+		boot->wire.fds[i] = -1;
+	restart_clock(boot);
+	return attr->rank == 0 ? gather(boot, attr, mine, all) : greet(boot, attr, mine);
 }
 
-void oc_rendezvous_close(struct oc_rendezvous *rv)
+void oc_bootstrap_close(struct oc_bootstrap *boot)
 {
-	uint32_t n = rv->rank == 0 ? rv->nranks : 1;
+	uint32_t n = boot->rank == 0 ? boot->nranks : 1;
 
-	if (!rv->wire.fds)
+	if (!boot->wire.fds)
 		return;
-	for (uint32_t i = 0; i < n && !rv->borrowed; i++)
-		if (rv->wire.fds[i] >= 0)
-			close(rv->wire.fds[i]);
-	free(rv->wire.fds);
-	rv->wire.fds = NULL;
+	for (uint32_t i = 0; i < n && !boot->borrowed; i++)
+		if (boot->wire.fds[i] >= 0)
+			close(boot->wire.fds[i]);
+	free(boot->wire.fds);
+	boot->wire.fds = NULL;
 }
 
-static int collect_votes(struct oc_rendezvous *rv, struct oc_vote *sum)
+static int collect_votes(struct oc_bootstrap *boot, struct oc_vote *sum)
 {
-	for (uint32_t i = 1; i < rv->nranks; i++) {
+	for (uint32_t i = 1; i < boot->nranks; i++) {
 		struct oc_vote vote;
-		int err = oc_wire_recv(&rv->wire, rv->wire.fds[i], &vote, sizeof(vote), NULL, NULL,
-				       rv->wire.deadline);
+		int err = oc_wire_recv(&boot->wire, boot->wire.fds[i], &vote, sizeof(vote), NULL,
+				       NULL, boot->wire.deadline);
 
 		if (err)
 			return err;
@@ -268,25 +269,25 @@ static int collect_votes(struct oc_rendezvous *rv, struct oc_vote *sum)
 	return 0;
 }
 
-int oc_rendezvous_agree(struct oc_rendezvous *rv, int status, uint32_t *flags)
+int oc_bootstrap_agree(struct oc_bootstrap *boot, int status, uint32_t *flags)
 {
 	struct oc_vote vote = {.status = status, .flags = *flags};
 	int err;
 
-	restart_clock(rv);
-	if (rv->rank == 0) {
-		err = collect_votes(rv, &vote);
+	restart_clock(boot);
+	if (boot->rank == 0) {
+		err = collect_votes(boot, &vote);
 		if (err)
 			vote.status = err;
 		/* Who died meanwhile needs no answer. */
-		for (uint32_t i = 1; i < rv->nranks; i++)
-			oc_wire_send(&rv->wire, rv->wire.fds[i], &vote, sizeof(vote), NULL, 0);
+		for (uint32_t i = 1; i < boot->nranks; i++)
+			oc_wire_send(&boot->wire, boot->wire.fds[i], &vote, sizeof(vote), NULL, 0);
 	} else {
-		err = oc_wire_send(&rv->wire, rv->wire.fds[0], &vote, sizeof(vote), NULL, 0);
+		err = oc_wire_send(&boot->wire, boot->wire.fds[0], &vote, sizeof(vote), NULL, 0);
 		/* Rank 0 may have given up and said why before it closed. */
 		if (!err || err == -EPIPE)
-			err = oc_wire_recv(&rv->wire, rv->wire.fds[0], &vote, sizeof(vote), NULL,
-					   NULL, rv->wire.deadline);
+			err = oc_wire_recv(&boot->wire, boot->wire.fds[0], &vote, sizeof(vote),
+					   NULL, NULL, boot->wire.deadline);
 		if (err)
 			return err;
 	}
@@ -294,18 +295,19 @@ int oc_rendezvous_agree(struct oc_rendezvous *rv, int status, uint32_t *flags)
 	return vote.status;
 }
 
-int oc_rendezvous_give(struct oc_rendezvous *rv, uint32_t peer, const int *fds, size_t count)
+int oc_bootstrap_give(struct oc_bootstrap *boot, uint32_t peer, const int *fds, size_t count)
 {
 	char byte = 0;
 
-	return oc_wire_send(&rv->wire, rv->wire.fds[peer], &byte, 1, fds, count);
+	return oc_wire_send(&boot->wire, boot->wire.fds[peer], &byte, 1, fds, count);
 }
 
-int oc_rendezvous_take(struct oc_rendezvous *rv, int *fds, size_t count)
+int oc_bootstrap_take(struct oc_bootstrap *boot, int *fds, size_t count)
 {
 	size_t got = count;
 	char byte;
-	int err = oc_wire_recv(&rv->wire, rv->wire.fds[0], &byte, 1, fds, &got, rv->wire.deadline);
+	int err = oc_wire_recv(&boot->wire, boot->wire.fds[0], &byte, 1, fds, &got,
+			       boot->wire.deadline);
 
 	if (err || got == count)
 		return err;
