@@ -19,13 +19,13 @@
 #include "../preload/malloc.h"
 #include "base/env.h"
 #include "heap/heap.h"
-#include "presence.h"
+#include "discovery.h"
 #include "tell.h"
 #include "tune.h"
 
 #define VERSION ((uint32_t)ONECOPY_VERSION_MAJOR << 16 | ONECOPY_VERSION_MINOR)
 
-#define PRESENCE_TAG 1 /* of the communicator's making, not of messages */
+#define DISCOVERY_TAG 1 /* of the communicator's making, not of messages */
 
 struct oc_adapter oc_adapter;
 
@@ -132,15 +132,15 @@ static bool meet(MPI_Comm node_comm, int node_rank, int node_size)
 	const int *peer_fds;
 	int fd;
 
-	if (oc_presence_sockets(&fd, &peer_fds))
+	if (oc_discovery_sockets(&fd, &peer_fds))
 		return true;
-	if (!all_agree(node_comm, oc_presence_announce_as(oc_adapter.agreed.name, node_rank)))
+	if (!all_agree(node_comm, oc_discovery_announce_as(oc_adapter.agreed.name, node_rank)))
 		return false;
 	for (int i = 0; i < node_size; i++)
 		all[i] = i;
-	if (oc_presence_find(node_size, found, OC_MAX_RANKS) == node_size)
-		return oc_presence_agree(all, node_size, true);
-	oc_presence_withdraw();
+	if (oc_discovery_find(node_size, found, OC_MAX_RANKS) == node_size)
+		return oc_discovery_agree(all, node_size, true);
+	oc_discovery_withdraw();
 	return false;
 }
 
@@ -154,14 +154,14 @@ static int join(int node_rank, int node_size)
 	};
 	int err;
 
-	oc_presence_sockets(&attr.fd, &attr.peer_fds);
+	oc_discovery_sockets(&attr.fd, &attr.peer_fds);
 	err = oc_node_join(&attr, &oc_adapter.node);
 	if (!err) {
 		oc_heap_share((unsigned int)node_size);
 		return 0;
 	}
 	/* So that those who are still in it hear of it. */
-	oc_presence_withdraw();
+	oc_discovery_withdraw();
 	oc_note("cannot join the node's processes: %s", strerror(-err));
 	return err;
 }
@@ -260,12 +260,12 @@ static const char *comm_of(const int *present, int count, MPI_Comm *comm)
 	int err = group_of(present, count, &group);
 
 	/* The last moment at which one rank may fail: the rest of it is the MPI's. */
-	if (!oc_presence_agree(present, count, !err)) {
+	if (!oc_discovery_agree(present, count, !err)) {
 		if (!err)
 			pmpi()->Group_free(&group);
 		return not_found;
 	}
-	err = pmpi()->Comm_create_group(oc_abi.comm_world, group, PRESENCE_TAG, comm);
+	err = pmpi()->Comm_create_group(oc_abi.comm_world, group, DISCOVERY_TAG, comm);
 	pmpi()->Group_free(&group);
 	return err ? cannot_tell : NULL;
 }
@@ -277,7 +277,7 @@ static const char *find_node(MPI_Comm *node_comm)
 
 	if (pmpi()->Comm_size(oc_abi.comm_world, &size))
 		return cannot_tell;
-	count = oc_presence_find(size, present, OC_MAX_RANKS);
+	count = oc_discovery_find(size, present, OC_MAX_RANKS);
 	if (count < 0)
 		return pmpi()->Comm_split_type(oc_abi.comm_world, MPI_COMM_TYPE_SHARED, 0,
 					       oc_abi.info_null, node_comm)
@@ -338,7 +338,7 @@ static void initialised(void)
 		oc_malloc_activate();
 	else
 		oc_malloc_retire();
-	oc_presence_withdraw();
+	oc_discovery_withdraw();
 	oc_record_start();
 	if (oc_adapter.active && oc_adapter.first)
 		oc_tell_start();
@@ -348,7 +348,7 @@ OC_EXPORT int PMPI_Init(int *argc, char ***argv)
 {
 	int err;
 
-	oc_presence_announce();
+	oc_discovery_announce();
 	oc_record_open();
 	oc_malloc_bypass++;
 	err = pmpi()->Init(argc, argv);
@@ -356,7 +356,7 @@ OC_EXPORT int PMPI_Init(int *argc, char ***argv)
 	if (!err)
 		initialised();
 	else
-		oc_presence_withdraw();
+		oc_discovery_withdraw();
 	return err;
 }
 
@@ -364,7 +364,7 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 {
 	int err;
 
-	oc_presence_announce();
+	oc_discovery_announce();
 	oc_record_open();
 	oc_malloc_bypass++;
 	err = pmpi()->Init_thread(argc, argv, required, provided);
@@ -372,7 +372,7 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 	if (!err)
 		initialised();
 	else
-		oc_presence_withdraw();
+		oc_discovery_withdraw();
 	return err;
 }
 

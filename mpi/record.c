@@ -15,7 +15,7 @@
 #include "base/env.h"
 #include "call.h"
 #include "heap/heap.h"
-#include "presence.h"
+#include "discovery.h"
 
 struct oc_record *oc_record;
 
@@ -102,7 +102,7 @@ void oc_record_open(void)
 		return;
 	memcpy(record.magic, OC_RECORD_MAGIC, sizeof(record.magic));
 	record.pid = (uint32_t)getpid();
-	record.job = oc_presence_job();
+	record.job = oc_discovery_job();
 	record.profile = oc_env()->profile;
 	snprintf(record.version, sizeof(record.version), "%d.%d.0", ONECOPY_VERSION_MAJOR,
 		 ONECOPY_VERSION_MINOR);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_MPI_PRESENCE_H
-#define OC_MPI_PRESENCE_H
+#ifndef OC_MPI_DISCOVERY_H
+#define OC_MPI_DISCOVERY_H
 
 /*
  * Which ranks of MPI_COMM_WORLD run this library on this machine. Nobody may ask the
@@ -28,32 +28,32 @@
 
 /* A number for the job, the same on all its ranks of every node, and seldom another's; 0 where
  * nobody has named it. Known once announced. */
-uint64_t oc_presence_job(void);
+uint64_t oc_discovery_job(void);
 
 /* Before the MPI's MPI_Init(). */
-void oc_presence_announce(void);
+void oc_discovery_announce(void);
 
 /* Where nobody has named the job, and ranks have agreed on a @name by the MPI: the same for
  * them, as @rank of theirs. They find each other when all have done so. False if this rank
  * cannot. */
-bool oc_presence_announce_as(const char *name, int rank);
+bool oc_discovery_announce_as(const char *name, int rank);
 
 /* After it: the world ranks that are here and announced themselves, this one among them, in
  * rising order, the first @room of them into @ranks; how many there are. 0 when this rank
  * could not announce itself or look for the others, -1 when this job has no name and nothing
  * is known. */
-int oc_presence_find(int world_size, int *ranks, int room);
+int oc_discovery_find(int world_size, int *ranks, int room);
 
-/* Whether all of @ranks[@count], from oc_presence_find(), have found the same and are
+/* Whether all of @ranks[@count], from oc_discovery_find(), have found the same and are
  * @willing. True on all of them or on none; those that die meanwhile end the job anyway. */
-bool oc_presence_agree(const int *ranks, int count, bool willing);
+bool oc_discovery_agree(const int *ranks, int count, bool willing);
 
 /* After agreement, what oc_node_join() asks for: on the first of the ranks the sockets to the
  * others, by their place among the ranks, else NULL and in *@fd the one to the first. They
- * stay presence's. False when there was none. */
-bool oc_presence_sockets(int *fd, const int **peer_fds);
+ * stay discovery's. False when there was none. */
+bool oc_discovery_sockets(int *fd, const int **peer_fds);
 
 /* Ends all that others may wait for. Idempotent. */
-void oc_presence_withdraw(void);
+void oc_discovery_withdraw(void);
 
 #endif

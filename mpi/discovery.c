@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "presence.h"
+#include "discovery.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -92,11 +92,11 @@ static void announce(void)
 	if (self.fd < 0 || bind(self.fd, (struct sockaddr *)&addr, len) ||
 	    listen(self.fd, BACKLOG)) {
 		oc_note("this rank cannot announce itself: %s", strerror(errno));
-		oc_presence_withdraw();
+		oc_discovery_withdraw();
 	}
 }
 
-void oc_presence_announce(void)
+void oc_discovery_announce(void)
 {
 	const char *space = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
 	const char *server = getenv("PMIX_SERVER_URI2");
@@ -112,7 +112,7 @@ void oc_presence_announce(void)
 	announce();
 }
 
-bool oc_presence_announce_as(const char *name, int rank)
+bool oc_discovery_announce_as(const char *name, int rank)
 {
 	self.job = hash(0xcbf29ce484222325u, name);
 	self.rank = rank;
@@ -120,7 +120,7 @@ bool oc_presence_announce_as(const char *name, int rank)
 	return self.fd >= 0;
 }
 
-uint64_t oc_presence_job(void)
+uint64_t oc_discovery_job(void)
 {
 	return self.named ? self.space : 0;
 }
@@ -210,7 +210,7 @@ static int find(int world_size, const bool *taken, int *ranks, int room)
 	return count;
 }
 
-int oc_presence_find(int world_size, int *ranks, int room)
+int oc_discovery_find(int world_size, int *ranks, int room)
 {
 	bool *taken = calloc((size_t)world_size, sizeof(*taken));
 	int count = -ENOMEM;
@@ -232,7 +232,7 @@ int oc_presence_find(int world_size, int *ranks, int room)
 	if (count < 0) {
 		if (self.fd >= 0)
 			oc_note("this rank cannot look for others: %s", strerror(-count));
-		oc_presence_withdraw();
+		oc_discovery_withdraw();
 		return 0;
 	}
 	return count;
@@ -333,23 +333,23 @@ static bool report_to_first(const int *ranks, int count, bool willing)
 	       hear(self.first, &verdict, sizeof(verdict), deadline) && verdict;
 }
 
-bool oc_presence_agree(const int *ranks, int count, bool willing)
+bool oc_discovery_agree(const int *ranks, int count, bool willing)
 {
 	self.agreed = ranks[0] == self.rank ? gather(ranks, count, willing)
 					    : report_to_first(ranks, count, willing);
 	if (!self.agreed)
-		oc_presence_withdraw();
+		oc_discovery_withdraw();
 	return self.agreed;
 }
 
-bool oc_presence_sockets(int *fd, const int **peer_fds)
+bool oc_discovery_sockets(int *fd, const int **peer_fds)
 {
 	*fd = self.first;
 	*peer_fds = self.first < 0 ? self.peer : NULL;
 	return self.agreed;
 }
 
-void oc_presence_withdraw(void)
+void oc_discovery_withdraw(void)
 {
 	close_socket(&self.fd);
 	close_socket(&self.first);
