@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "named.h"
+#include "type_sizes.h"
 #include "pmpi.h"
 
 struct oc_abi oc_abi;
@@ -123,15 +123,15 @@ int oc_abi_init(void)
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
 	oc_abi.errors_return = oc_pmpi_symbol("ompi_mpi_errors_return");
 	oc_abi.errors_are_fatal = oc_pmpi_symbol("ompi_mpi_errors_are_fatal");
-	/* The most used first: mpi/named.h. */
-	oc_named_add(oc_abi.byte);
-	oc_named_add(oc_pmpi_symbol("ompi_mpi_char"));
-	oc_named_add(oc_abi.integer);
-	oc_named_add(oc_pmpi_symbol("ompi_mpi_double"));
+	/* The most used first: mpi/type_sizes.h. */
+	oc_type_sizes_add(oc_abi.byte);
+	oc_type_sizes_add(oc_pmpi_symbol("ompi_mpi_char"));
+	oc_type_sizes_add(oc_abi.integer);
+	oc_type_sizes_add(oc_pmpi_symbol("ompi_mpi_double"));
 	/* Optional types may be missing; they go to the MPI then. */
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		types[i].handle = oc_pmpi_symbol(types[i].name);
-		oc_named_add(types[i].handle);
+		oc_type_sizes_add(types[i].handle);
 		if (types[i].handle && !is_laid_out(types[i].handle, types[i].type))
 			types[i].handle = NULL;
 	}

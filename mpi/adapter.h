@@ -25,7 +25,7 @@
 #include "coll.h"
 #include "exec/group.h"
 #include "exec/inline.h"
-#include "named.h"
+#include "type_sizes.h"
 #include "pmpi.h"
 
 /* Fortran bindings and tools call PMPI_x, where the work is done; MPI_x goes

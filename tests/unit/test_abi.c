@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "abi.h"
-#include "named.h"
+#include "type_sizes.h"
 #include "pmpi.h"
 
 #define KINDS 2
