@@ -31,7 +31,7 @@ enum oc_outcome {
 	OC_OUTCOME_ALONE,    /* it has one rank */
 	OC_OUTCOME_BEYOND,   /* it has ranks on other nodes, or without onecopy */
 	OC_OUTCOME_INTER,    /* it has two groups */
-	OC_OUTCOME_SETUP,    /* it has none of ours: a member lacked an endpoint or memory */
+	OC_OUTCOME_SETUP,    /* it has none of ours: a member lacked a board or memory */
 	OC_OUTCOME_OPERATOR, /* not one of those reduced here, or not of that type */
 	OC_OUTCOME_IN_PLACE, /* Alltoallv */
 	OC_OUTCOME_INVALID,  /* the MPI is to report it */

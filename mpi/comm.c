@@ -184,9 +184,10 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	group = oc_group_offer(oc_adapter.node, (uint32_t)oc->size, &cards[oc->rank]);
 	if (pmpi()->Allgather(MPI_IN_PLACE, 0, oc_abi.byte, cards, (int)sizeof(*cards), oc_abi.byte,
 			      comm))
-		cards[(oc->rank + 1) % oc->size].ep_index = -EIO; /* unknown: as if it declined */
+		cards[(oc->rank + 1) % oc->size].board_index =
+			-EIO; /* unknown: as if it declined */
 	if (oc_group_create(group, cards, (uint32_t)oc->rank)) {
-		oc_note("a communicator of %d ranks is left to the MPI: a member has no endpoint "
+		oc_note("a communicator of %d ranks is left to the MPI: a member has no board "
 			"or "
 			"memory",
 			oc->size);

@@ -26,7 +26,7 @@ OUTCOMES = {
     "alone": ("single rank", "a communicator of one rank"),
     "beyond": ("spans nodes", "the communicator has ranks on other nodes, or some that run without onecopy"),
     "inter": ("intercommunicator", "left to the MPI"),
-    "setup": ("no room", "a member had no endpoint or memory for the communicator"),
+    "setup": ("no room", "a member had no board or memory for the communicator"),
     "operator": ("operator or type", "a reduction by a user's operator, or of a type that is not predefined"),
     "in-place": ("in place", "MPI_Alltoallv with MPI_IN_PLACE"),
     "invalid": ("wrong arguments", "left to the MPI to report"),

@@ -24,7 +24,7 @@ static void group_free(struct oc_group *group)
 		free(group->plans[i]);
 	oc_keep_give(&group->ring);
 	free(group->node_rank);
-	free(group->ep);
+	free(group->board);
 	free(group->arena);
 	free(group->over);
 	free(group->done);
@@ -50,12 +50,12 @@ void oc_group_destroy(struct oc_group *group)
 static bool everybody_left(const struct oc_group *group)
 {
 	for (uint32_t p = 0; p < group->size; p++)
-		if (atomic_load_explicit(&group->ep[p]->left, memory_order_acquire) < group->seq)
+		if (atomic_load_explicit(&group->board[p]->left, memory_order_acquire) < group->seq)
 			return false;
 	return true;
 }
 
-/* Gives back the endpoints nobody reads any more. */
+/* Gives back the boards nobody reads any more. */
 static void reap(void)
 {
 	struct oc_group **at = &leaving.first;
@@ -66,7 +66,7 @@ static void reap(void)
 
 		if (everybody_left(group)) {
 			*at = group->next;
-			oc_ep_put(group->ep_index, group->seq);
+			oc_board_put(group->board_index, group->seq);
 			group_free(group);
 		} else {
 			at = &group->next;
@@ -87,10 +87,10 @@ static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 	group->eager.ordinary = true;
 	group->lost = -1;
 	group->node_rank = calloc(size, sizeof(*group->node_rank));
-	group->ep = calloc(size, sizeof(struct oc_ep *));
+	group->board = calloc(size, sizeof(struct oc_board *));
 	group->arena = calloc(size, sizeof(char *));
 	group->over = calloc(size, sizeof(*group->over));
-	if (group->node_rank && group->ep && group->arena && group->over)
+	if (group->node_rank && group->board && group->arena && group->over)
 		return group;
 	group_free(group);
 	return NULL;
@@ -108,7 +108,7 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 	/* What cannot be told to be stale lasts one operation: not worth mapping. */
 	if (node->pin_cache && !oc_kdev_tracks())
 		card->kernel &= ~(uint32_t)OC_MECH_MAP;
-	card->ep_index = group ? oc_ep_take(&card->seq) : -ENOMEM;
+	card->board_index = group ? oc_board_take(&card->seq) : -ENOMEM;
 	for (uint32_t p = 0; p < node->nranks; p++) {
 		if (p == node->rank)
 			continue;
@@ -117,12 +117,12 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 		card->kernel &= node->peers[p].kernel;
 		/* Without arenas there is nowhere to stage what peers cannot
 		 * reach. The node reaches all of them or none. */
-		if (!node->peers[p].arena_size && card->ep_index >= 0) {
-			oc_ep_put(card->ep_index, card->seq);
-			card->ep_index = -ENODEV;
+		if (!node->peers[p].arena_size && card->board_index >= 0) {
+			oc_board_put(card->board_index, card->seq);
+			card->board_index = -ENODEV;
 		}
 	}
-	if (group && card->ep_index < 0) {
+	if (group && card->board_index < 0) {
 		group_free(group);
 		group = NULL;
 	}
@@ -132,7 +132,7 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 static bool cards_agree(const struct oc_group_card *cards, uint32_t size)
 {
 	for (uint32_t p = 0; p < size; p++)
-		if (cards[p].ep_index < 0)
+		if (cards[p].board_index < 0)
 			return false;
 	return true;
 }
@@ -144,35 +144,35 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 	if (!group)
 		return -EOPNOTSUPP;
 	if (!cards_agree(cards, group->size)) {
-		oc_ep_put(cards[rank].ep_index, cards[rank].seq);
+		oc_board_put(cards[rank].board_index, cards[rank].seq);
 		group_free(group);
 		return -EOPNOTSUPP;
 	}
 	node = group->node;
 	group->rank = rank;
-	group->ep_index = cards[rank].ep_index;
+	group->board_index = cards[rank].board_index;
 	group->cma = true;
 	group->kernel = OC_MECH_MAP | OC_MECH_KCOPY;
 	for (uint32_t p = 0; p < group->size; p++) {
 		uint32_t at = cards[p].node_rank;
 
 		group->node_rank[p] = at;
-		group->ep[p] = oc_ep_at(node, at, (uint32_t)cards[p].ep_index);
+		group->board[p] = oc_board_at(node, at, (uint32_t)cards[p].board_index);
 		group->arena[p] = p == rank ? (char *)oc_heap_range.base : node->peers[at].arena;
 		group->cma = group->cma && cards[p].cma;
 		group->kernel &= cards[p].kernel;
 		if (cards[p].seq > group->seq)
 			group->seq = cards[p].seq;
 	}
-	/* Everybody starts from the largest number any endpoint has seen, so
+	/* Everybody starts from the largest number any board has seen, so
 	 * words keep growing. */
 	for (uint32_t p = 0; p < group->size; p++)
 		group->over[p] = group->seq;
-	group->me = group->ep[rank];
+	group->me = group->board[rank];
 	return 0;
 }
 
-int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_board_line *line, uint64_t seen)
 {
 	int err = oc_wait_turn(&group->wait, group->node_rank[peer], line, seen);
 
@@ -184,13 +184,13 @@ int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line
 /* Waits until @peer has retired operation @seq. One that is gone has retired all. */
 static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
 {
-	struct oc_ep *ep = group->ep[peer];
+	struct oc_board *board = group->board[peer];
 	/* Nobody is woken for a retirement, but when the peer goes on after it. */
-	struct oc_ep_line *next = &ep->line[(seq + 1) % OC_EP_LINES];
+	struct oc_board_line *next = &board->line[(seq + 1) % OC_BOARD_LINES];
 
 	for (;;) {
 		uint64_t word = atomic_load_explicit(&next->word, memory_order_relaxed);
-		uint64_t over = atomic_load_explicit(&ep->retired, memory_order_acquire);
+		uint64_t over = atomic_load_explicit(&board->retired, memory_order_acquire);
 
 		if (over < seq && oc_group_idle(group, peer, next, word) < 0)
 			over = UINT64_MAX;
@@ -202,23 +202,23 @@ static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
 	}
 }
 
-struct oc_ep_line *oc_group_begin(struct oc_group *group)
+struct oc_board_line *oc_group_begin(struct oc_group *group)
 {
 	uint64_t seq = ++group->seq;
-	uint64_t *used = &group->used[seq % OC_EP_LINES];
+	uint64_t *used = &group->used[seq % OC_BOARD_LINES];
 
 	for (uint32_t p = 0; p < group->size; p++)
 		if (p != group->rank && group->over[p] < *used)
 			wait_over(group, p, *used);
 	*used = seq;
-	return &group->me->line[seq % OC_EP_LINES];
+	return &group->me->line[seq % OC_BOARD_LINES];
 }
 
 void oc_group_post(struct oc_group *group, uint32_t phase)
 {
-	struct oc_ep_line *line = &group->me->line[group->seq % OC_EP_LINES];
+	struct oc_board_line *line = &group->me->line[group->seq % OC_BOARD_LINES];
 
-	oc_line_publish(line, oc_ep_word(group->seq, phase));
+	oc_line_publish(line, oc_board_word(group->seq, phase));
 }
 
 void oc_group_fail(struct oc_group *group, int err)
@@ -229,14 +229,14 @@ void oc_group_fail(struct oc_group *group, int err)
 /* Whether a peer has begun the operation, so that it may be at this rank's buffers. */
 static bool is_in(const struct oc_group *group, uint32_t peer, uint64_t word)
 {
-	return word >= oc_ep_word(group->seq, OC_PHASE_READY) &&
-	       word < oc_ep_word(group->seq, OC_PHASE_FAILED) && !oc_group_retired(group, peer);
+	return word >= oc_board_word(group->seq, OC_PHASE_READY) &&
+	       word < oc_board_word(group->seq, OC_PHASE_FAILED) && !oc_group_retired(group, peer);
 }
 
 void oc_group_quit(struct oc_group *group)
 {
 	for (uint32_t p = 0; p < group->size; p++) {
-		struct oc_ep_line *line = oc_group_line(group, p);
+		struct oc_board_line *line = oc_group_line(group, p);
 		uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
 
 		while (p != group->rank && is_in(group, p, word) &&
@@ -251,7 +251,7 @@ int oc_group_failure(const struct oc_group *group)
 	int err = 0;
 
 	for (uint32_t p = 0; p < group->size && !err; p++)
-		err = oc_ep_failure(
+		err = oc_board_failure(
 			atomic_load_explicit(&oc_group_line(group, p)->word, memory_order_acquire),
 			group->seq);
 	return err;

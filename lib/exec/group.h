@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "bytes/store_policy.h"
-#include "exec/ep.h"
+#include "exec/board.h"
 #include "exec/keep.h"
 #include "exec/wait.h"
 #include "plan/plan.h"
@@ -37,41 +37,41 @@ struct oc_group {
 	struct oc_node *node;
 	uint32_t rank; /* in the group */
 	uint32_t size;
-	int ep_index;
+	int board_index;
 	bool cma;	 /* every member may read and write every other by CMA */
 	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
 	uint64_t seq;	 /* of the operation in progress, or the last one */
-	struct oc_ep *me;
-	uint32_t *node_rank;	    /* [size] */
-	struct oc_ep **ep;	    /* [size] */
-	char **arena;		    /* [size] base of each member's arena here, or NULL:
-				       lib/access/window.h */
-	uint64_t *over;		    /* [size] what each is known to have retired */
-	uint64_t used[OC_EP_LINES]; /* what each line was last written for */
-	struct oc_wait wait;	    /* for any member */
-	int lost;		    /* the member whose death ended a wait last, or -1 */
-	struct oc_remote *remote;   /* peers' slots mapped by the module: lib/exec/remote.c */
-	struct oc_keep ring;	    /* OC_EP_LINES places for what eager plans stage */
+	struct oc_board *me;
+	uint32_t *node_rank;	       /* [size] */
+	struct oc_board **board;       /* [size] */
+	char **arena;		       /* [size] base of each member's arena here, or NULL:
+					  lib/access/window.h */
+	uint64_t *over;		       /* [size] what each is known to have retired */
+	uint64_t used[OC_BOARD_LINES]; /* what each line was last written for */
+	struct oc_wait wait;	       /* for any member */
+	int lost;		       /* the member whose death ended a wait last, or -1 */
+	struct oc_remote *remote;      /* peers' slots mapped by the module: lib/exec/remote.c */
+	struct oc_keep ring;	       /* OC_BOARD_LINES places for what eager plans stage */
 	struct oc_store_policy_table stores;  /* of the copies to slots, by enum oc_coll */
 	struct oc_store_policy_table staging; /* of those that stage send slots */
 	struct oc_store_policy_table eager;   /* and of those in eager plans */
 	uint8_t *done;			      /* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_plan *plans[OC_GROUP_PLANS];
-	struct oc_group *next; /* among those left whose endpoint may still be read */
+	struct oc_group *next; /* among those left whose board may still be read */
 };
 
 /* What each member contributes; exchanged by the caller (MPI_Allgather). */
 struct oc_group_card {
 	uint64_t seq;
 	uint32_t node_rank;
-	int32_t ep_index; /* < 0: this member cannot take part */
-	uint32_t cma;	  /* may read and write every peer of the node by CMA */
-	uint32_t kernel;  /* OC_MECH_MAP, OC_MECH_KCOPY: may with every peer */
+	int32_t board_index; /* < 0: this member cannot take part */
+	uint32_t cma;	     /* may read and write every peer of the node by CMA */
+	uint32_t kernel;     /* OC_MECH_MAP, OC_MECH_KCOPY: may with every peer */
 };
 
 /*
- * First half of making a group of @size members: takes an endpoint and memory
+ * First half of making a group of @size members: takes a board and memory
  * and fills the card, in any case. NULL when this member cannot take part,
  * which its card then says to the others.
  */
@@ -85,12 +85,12 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
  */
 int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, uint32_t rank);
 
-/* Does not wait: the endpoint is used again only when every member has left. */
+/* Does not wait: the board is used again only when every member has left. */
 void oc_group_destroy(struct oc_group *group);
 
 /* Starts an operation: makes its descriptor line writable and returns it. The caller
  * fills it, then posts OC_PHASE_READY; or it posts a failure. */
-struct oc_ep_line *oc_group_begin(struct oc_group *group);
+struct oc_board_line *oc_group_begin(struct oc_group *group);
 
 /* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
  * still be at this rank's buffers. */
@@ -124,15 +124,16 @@ int oc_group_dead(const struct oc_group *group);
 void oc_group_post(struct oc_group *group, uint32_t phase);
 
 /* The descriptor of member @peer for the operation in progress. */
-static inline struct oc_ep_line *oc_group_line(const struct oc_group *group, uint32_t peer)
+static inline struct oc_board_line *oc_group_line(const struct oc_group *group, uint32_t peer)
 {
-	return &group->ep[peer]->line[group->seq % OC_EP_LINES];
+	return &group->board[peer]->line[group->seq % OC_BOARD_LINES];
 }
 
 /* True if @peer has ended the operation, or left it out. */
 static inline bool oc_group_retired(const struct oc_group *group, uint32_t peer)
 {
-	return atomic_load_explicit(&group->ep[peer]->retired, memory_order_acquire) >= group->seq;
+	return atomic_load_explicit(&group->board[peer]->retired, memory_order_acquire) >=
+	       group->seq;
 }
 
 /* True if @peer has reached @phase of the operation. */
@@ -141,7 +142,7 @@ static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint3
 	uint64_t word =
 		atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
 
-	if (word < oc_ep_word(group->seq, phase))
+	if (word < oc_board_word(group->seq, phase))
 		return false;
 	if (group->over[peer] < group->seq - 1)
 		group->over[peer] = group->seq - 1;
@@ -149,6 +150,6 @@ static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint3
 }
 
 /* One turn of waiting for member @peer: oc_wait_turn(), after whose -EPIPE it is the one lost. */
-int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
+int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_board_line *line, uint64_t seen);
 
 #endif

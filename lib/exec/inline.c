@@ -265,7 +265,7 @@ static int run_calc(struct oc_op *op, const struct oc_step *step)
 
 static bool is_direct(struct oc_op *op, uint32_t peer)
 {
-	return oc_line_flags(oc_group_line(op->group, peer)) & OC_EP_RECV_OPEN;
+	return oc_line_flags(oc_group_line(op->group, peer)) & OC_BOARD_RECV_OPEN;
 }
 
 /* Asked only when every rank is READY; the answer holds for the operation. */
@@ -328,7 +328,7 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 		op->err = run_calc(op, step);
 		return true;
 	case OC_STEP_STAGE:
-		if (op->foreign && oc_line_flags(op->line) & OC_EP_SEND_STAGED)
+		if (op->foreign && oc_line_flags(op->line) & OC_BOARD_SEND_STAGED)
 			op->err = oc_slot_stage(op);
 		return true;
 	case OC_STEP_POST:
@@ -357,12 +357,12 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 /* A turn of waiting for the phase a step wants. */
 static int wait_for(struct oc_op *op, const struct oc_step *step)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, step->peer);
+	struct oc_board_line *line = oc_group_line(op->group, step->peer);
 	uint32_t phase = step->kind == OC_STEP_SEND ? step->reply : step->phase;
 	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
 
 	/* It may have come since the step was looked at, and left. */
-	if (seen >= oc_ep_word(op->group->seq, phase))
+	if (seen >= oc_board_word(op->group->seq, phase))
 		return 0;
 	return oc_op_idle(op, step->peer, line, seen);
 }

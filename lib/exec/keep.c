@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "exec/ep.h"
+#include "exec/board.h"
 #include "heap/heap.h"
 
 #define READY	  4		    /* blocks kept for the next operation */

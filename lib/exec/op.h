@@ -55,7 +55,7 @@ struct oc_op {
 	const struct oc_plan *plan;
 	const struct oc_bind *bind;
 	int (*serve)(struct oc_op *op); /* what peers ask for in the line: each turn of waiting */
-	struct oc_ep_line *line;
+	struct oc_board_line *line;
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
 	bool parted;	   /* some pair is not together */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
@@ -71,12 +71,12 @@ struct oc_op {
 };
 
 /* Why the owner of a line gave up, and posts no phase any more, as -errno; 0: it has not. */
-int oc_op_failure(struct oc_op *op, struct oc_ep_line *line);
+int oc_op_failure(struct oc_op *op, struct oc_board_line *line);
 
 /* A turn of waiting for a change of @peer's line, which held @seen; serves those
  * who wait for this rank. 0, -EPIPE with the peer gone, what staging failed with, or why
  * a member gave up: not this peer perhaps, but one that waits for this rank to leave. */
-int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
+int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_board_line *line, uint64_t seen);
 
 /* The same, for a change of anything but the word in @peer's line of this operation. */
 int oc_op_idle_beside(struct oc_op *op, uint32_t peer);
@@ -95,7 +95,7 @@ static inline char *oc_op_arena(const struct oc_op *op, uint32_t member, uint64_
  * there, a receive slot that is there, or a scratch slot. */
 uint64_t oc_op_arena_offset(struct oc_op *op, uint32_t member, enum oc_slot slot);
 
-static inline uint32_t oc_line_flags(struct oc_ep_line *line)
+static inline uint32_t oc_line_flags(struct oc_board_line *line)
 {
 	return atomic_load_explicit(&line->flags, memory_order_acquire);
 }
@@ -113,10 +113,10 @@ static inline void oc_op_count(struct oc_op *op, enum oc_slot slot, uint32_t pee
 	if (peer == op->group->rank)
 		return;
 	flags = oc_line_flags(oc_group_line(op->group, peer));
-	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_EP_SEND_STAGED)) {
+	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_BOARD_SEND_STAGED)) {
 		stats->staged_calls++;
 		stats->staged_bytes += len;
-	} else if (flags & (slot == OC_SLOT_SEND ? OC_EP_SEND_MAP : OC_EP_RECV_MAP)) {
+	} else if (flags & (slot == OC_SLOT_SEND ? OC_BOARD_SEND_MAP : OC_BOARD_RECV_MAP)) {
 		stats->map_calls++;
 		stats->map_bytes += len;
 	} else {

@@ -9,14 +9,14 @@
 /* Puts this rank's parcel up at the owner: one at a time. */
 static int announce(struct oc_op *op, uint32_t peer)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, peer);
-	uint32_t mine = (op->group->rank + 1) << OC_EP_ASK_PARCEL;
+	struct oc_board_line *line = oc_group_line(op->group, peer);
+	uint32_t mine = (op->group->rank + 1) << OC_BOARD_ASK_PARCEL;
 
 	for (;;) {
 		uint32_t asked = atomic_load_explicit(&line->asked, memory_order_relaxed);
 		int err;
 
-		if (!(asked >> OC_EP_ASK_PARCEL) &&
+		if (!(asked >> OC_BOARD_ASK_PARCEL) &&
 		    atomic_compare_exchange_weak_explicit(&line->asked, &asked, asked | mine,
 							  memory_order_release,
 							  memory_order_relaxed))
@@ -30,9 +30,9 @@ static int announce(struct oc_op *op, uint32_t peer)
 /* The owner looks at what it is asked for whenever it waits. */
 static int await_answer(struct oc_op *op, uint32_t peer)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_group_line(op->group, peer);
 
-	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_EP_ASK_PARCEL ==
+	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_BOARD_ASK_PARCEL ==
 	       op->group->rank + 1) {
 		int err = oc_op_idle_beside(op, peer);
 
@@ -46,7 +46,7 @@ static int await_answer(struct oc_op *op, uint32_t peer)
 int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
 		  size_t len, bool put)
 {
-	struct oc_ep_parcel *parcel = &op->group->me->parcel;
+	struct oc_board_parcel *parcel = &op->group->me->parcel;
 	char *box = oc_keep_take(&op->parcel, OC_OP_CHUNK), *at = here;
 	int err = box ? 0 : -ENOMEM;
 
@@ -55,7 +55,7 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 
 		if (put)
 			oc_copy_bytes(box, at, part, false);
-		*parcel = (struct oc_ep_parcel){
+		*parcel = (struct oc_board_parcel){
 			.off = off,
 			.slot = slot,
 			.len = (uint32_t)part,
@@ -77,7 +77,7 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 
 int oc_relay_serve(struct oc_op *op, uint32_t asker)
 {
-	const struct oc_ep_parcel parcel = op->group->ep[asker]->parcel;
+	const struct oc_board_parcel parcel = op->group->board[asker]->parcel;
 	const struct oc_bind *bind = op->bind;
 	const struct oc_keep slots[] = {
 		[OC_SLOT_SEND] = {(char *)(uintptr_t)bind->send, bind->send_bytes},
@@ -98,7 +98,7 @@ int oc_relay_serve(struct oc_op *op, uint32_t asker)
 		return -ENOMEM;
 	at = slot->at + parcel.off;
 	oc_copy_bytes(parcel.put ? at : box, parcel.put ? box : at, parcel.len, false);
-	atomic_fetch_and_explicit(&op->line->asked, (1u << OC_EP_ASK_PARCEL) - 1,
+	atomic_fetch_and_explicit(&op->line->asked, (1u << OC_BOARD_ASK_PARCEL) - 1,
 				  memory_order_release);
 	return 0;
 }

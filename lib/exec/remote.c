@@ -47,7 +47,7 @@ static uint32_t offer_recv_kernel(struct oc_op *op)
 		return 0;
 	op->recv_place = (int)place;
 	op->line->recv = (uintptr_t)bind->recv;
-	return OC_EP_RECV_MAP | place << OC_EP_RECV_PLACE;
+	return OC_BOARD_RECV_MAP | place << OC_BOARD_RECV_PLACE;
 }
 
 /*
@@ -78,7 +78,7 @@ static uint32_t offer_recv_cma(struct oc_op *op)
 		    (steps[i].cond != OC_COND_ALWAYS && steps[i].cond_rank == OC_RANK_ALL))
 			return 0;
 	op->line->recv = (uintptr_t)bind->recv;
-	return OC_EP_RECV_CMA;
+	return OC_BOARD_RECV_CMA;
 }
 
 static uint32_t offer_recv(struct oc_op *op)
@@ -95,7 +95,7 @@ static uint32_t offer_recv(struct oc_op *op)
 static uint32_t offer_send_kernel(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
-	uint32_t kernel = op->group->kernel, place, flag = OC_EP_SEND_MAP;
+	uint32_t kernel = op->group->kernel, place, flag = OC_BOARD_SEND_MAP;
 	bool once = kernel & OC_MECH_KCOPY && bind->call && bind->send_bytes >= CALL_MIN;
 	bool again = true;
 	int err = -EAGAIN;
@@ -109,9 +109,9 @@ static uint32_t offer_send_kernel(struct oc_op *op)
 	if (err)
 		return 0;
 	if (!again || !(kernel & OC_MECH_MAP))
-		flag = OC_EP_SEND_KCOPY;
+		flag = OC_BOARD_SEND_KCOPY;
 	op->send_place = (int)place;
-	return flag | place << OC_EP_SEND_PLACE;
+	return flag | place << OC_BOARD_SEND_PLACE;
 }
 
 static uint32_t offer_send(struct oc_op *op)
@@ -122,7 +122,7 @@ static uint32_t offer_send(struct oc_op *op)
 	if (op->group->kernel)
 		flags = offer_send_kernel(op);
 	if (!flags && copies_by_cma(op, bind->send_bytes))
-		flags = OC_EP_SEND_CMA;
+		flags = OC_BOARD_SEND_CMA;
 	if (flags)
 		op->line->send = (uintptr_t)bind->send;
 	return flags;
@@ -131,7 +131,7 @@ static uint32_t offer_send(struct oc_op *op)
 void oc_remote_offer(struct oc_op *op, uint32_t *flags)
 {
 	/* First what must be writable: the send slot may be the same memory. */
-	if (op->bind->recv && !(*flags & OC_EP_RECV_HEAP))
+	if (op->bind->recv && !(*flags & OC_BOARD_RECV_HEAP))
 		*flags |= offer_recv(op);
 	if (op->foreign)
 		*flags |= offer_send(op);
@@ -182,18 +182,19 @@ static bool is_in_arena(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
 
 	if (slot == OC_SLOT_SEND)
-		return !(flags & OC_EP_SEND_AWAY);
-	return slot != OC_SLOT_RECV || flags & OC_EP_RECV_HEAP;
+		return !(flags & OC_BOARD_SEND_AWAY);
+	return slot != OC_SLOT_RECV || flags & OC_BOARD_RECV_HEAP;
 }
 
 static bool look_up(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct offer *offer)
 {
 	struct oc_group *group = op->group;
-	struct oc_ep_line *line = oc_group_line(group, peer);
+	struct oc_board_line *line = oc_group_line(group, peer);
 	uint32_t flags = oc_line_flags(line);
-	uint32_t shift = slot == OC_SLOT_RECV ? OC_EP_RECV_PLACE : OC_EP_SEND_PLACE;
-	uint32_t kernel = slot == OC_SLOT_RECV ? OC_EP_RECV_MAP : OC_EP_SEND_MAP | OC_EP_SEND_KCOPY;
-	uint32_t call = slot == OC_SLOT_RECV ? OC_EP_RECV_CMA : OC_EP_SEND_CMA;
+	uint32_t shift = slot == OC_SLOT_RECV ? OC_BOARD_RECV_PLACE : OC_BOARD_SEND_PLACE;
+	uint32_t kernel =
+		slot == OC_SLOT_RECV ? OC_BOARD_RECV_MAP : OC_BOARD_SEND_MAP | OC_BOARD_SEND_KCOPY;
+	uint32_t call = slot == OC_SLOT_RECV ? OC_BOARD_RECV_CMA : OC_BOARD_SEND_CMA;
 	struct oc_pin_cache_entry *entry;
 
 	if (is_in_arena(op, peer, slot)) {
@@ -208,7 +209,7 @@ static bool look_up(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct o
 	if (!(flags & kernel))
 		return flags & call;
 	entry = &oc_pin_cache_area(group->node, group->node_rank[peer])
-			 ->entry[flags >> shift & OC_EP_PLACE_MASK];
+			 ->entry[flags >> shift & OC_BOARD_PLACE_MASK];
 	offer->cookie = atomic_load_explicit(&entry->cookie, memory_order_acquire);
 	offer->bytes = atomic_load_explicit(&entry->bytes, memory_order_relaxed);
 	offer->offset = offer->addr - atomic_load_explicit(&entry->base, memory_order_relaxed);

@@ -13,7 +13,7 @@
  *
  * In an eager plan what peers read has been copied into the ring before READY, and so
  * have the tables of v-collectives.
- * The owner may be operations ahead then: a line of its endpoint and a place in
+ * The owner may be operations ahead then: a line of its board and a place in
  * the ring are used again at the same time, so the wait for the first, in
  * oc_group_begin(), protects the second.
  */
@@ -48,9 +48,9 @@ static const struct oc_step *send_stage(const struct oc_plan *plan)
 /* This operation's place in the ring, or NULL. */
 static char *ring_place(struct oc_group *group)
 {
-	char *ring = oc_keep_take(&group->ring, (size_t)OC_EP_LINES * OC_EAGER_MAX);
+	char *ring = oc_keep_take(&group->ring, (size_t)OC_BOARD_LINES * OC_EAGER_MAX);
 
-	return ring ? ring + group->seq % OC_EP_LINES * OC_EAGER_MAX : NULL;
+	return ring ? ring + group->seq % OC_BOARD_LINES * OC_EAGER_MAX : NULL;
 }
 
 /* A peer may have nothing else to do with this rank, which does not wait for it then. */
@@ -129,7 +129,7 @@ static void look_at_heap(void)
 int oc_slot_offer(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
-	struct oc_ep_line *line = op->line;
+	struct oc_board_line *line = op->line;
 	struct oc_group *group = op->group;
 	uint64_t ready = UINT64_MAX;
 	uint32_t flags = 0;
@@ -143,16 +143,16 @@ int oc_slot_offer(struct oc_op *op)
 
 		if (err)
 			return err;
-		flags |= OC_EP_SEND_STAGED;
+		flags |= OC_BOARD_SEND_STAGED;
 	} else if (op->foreign) {
 		ready = 0;
 	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
-		flags |= OC_EP_SEND_HEAP;
+		flags |= OC_BOARD_SEND_HEAP;
 		line->send = arena_offset(bind->send);
 		oc_heap_hot_use(bind->send, bind->send_bytes);
 	}
 	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
-		flags |= OC_EP_RECV_HEAP;
+		flags |= OC_BOARD_RECV_HEAP;
 		line->recv = arena_offset(bind->recv);
 		/* Peers may be about to write it. */
 		if (bind->recv_whole)
@@ -161,8 +161,8 @@ int oc_slot_offer(struct oc_op *op)
 	}
 	if (!op->plan->shape.eager)
 		oc_remote_offer(op, &flags);
-	if (op->foreign && !(flags & OC_EP_SEND_AWAY))
-		flags |= OC_EP_SEND_STAGED;
+	if (op->foreign && !(flags & OC_BOARD_SEND_AWAY))
+		flags |= OC_BOARD_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
 	oc_group_post(group, OC_PHASE_READY);
@@ -178,7 +178,7 @@ int oc_slot_offer(struct oc_op *op)
 static void stage_range(struct oc_op *op, struct oc_store_turn *turn, char *stage, size_t off,
 			size_t end)
 {
-	struct oc_ep_line *line = op->line;
+	struct oc_board_line *line = op->line;
 
 	while (off < end) {
 		size_t len = end - off < OC_OP_CHUNK ? end - off : OC_OP_CHUNK;
@@ -211,13 +211,13 @@ int oc_slot_stage(struct oc_op *op)
 /* Somebody could not read this rank's send slot: it will be so again. */
 static int restage(struct oc_op *op)
 {
-	struct oc_ep_line *line = op->line;
+	struct oc_board_line *line = op->line;
 	uint32_t flags = oc_line_flags(line);
 
-	if (!(flags & OC_EP_SEND_AWAY))
+	if (!(flags & OC_BOARD_SEND_AWAY))
 		return 0;
 	oc_remote_blame(op, OC_SLOT_SEND);
-	flags = (flags & ~(uint32_t)OC_EP_SEND_AWAY) | OC_EP_SEND_STAGED;
+	flags = (flags & ~(uint32_t)OC_BOARD_SEND_AWAY) | OC_BOARD_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_release);
 	return oc_slot_stage(op);
 }
@@ -228,13 +228,13 @@ static int serve(struct oc_op *op)
 	uint32_t asked = atomic_load_explicit(&op->line->asked, memory_order_acquire);
 	int err = 0;
 
-	if (asked >> OC_EP_ASK_PARCEL) {
+	if (asked >> OC_BOARD_ASK_PARCEL) {
 		/* Of a slot in the arena it says nothing of the slot. */
-		if (oc_line_flags(op->line) & OC_EP_RECV_AWAY)
+		if (oc_line_flags(op->line) & OC_BOARD_RECV_AWAY)
 			oc_remote_blame(op, OC_SLOT_RECV);
-		err = oc_relay_serve(op, (asked >> OC_EP_ASK_PARCEL) - 1);
+		err = oc_relay_serve(op, (asked >> OC_BOARD_ASK_PARCEL) - 1);
 	}
-	return !err && asked & OC_EP_ASK_STAGE ? restage(op) : err;
+	return !err && asked & OC_BOARD_ASK_STAGE ? restage(op) : err;
 }
 
 int oc_slot_bind(struct oc_op *op)
@@ -259,7 +259,7 @@ static char *arena_at(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64
 /* Waits until bytes [0, end) of @peer's send slot may be read. */
 static int wait_ready(struct oc_op *op, uint32_t peer, uint64_t end)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_group_line(op->group, peer);
 
 	while (atomic_load_explicit(&line->ready, memory_order_acquire) < end) {
 		int err = oc_op_idle_beside(op, peer);
@@ -273,13 +273,13 @@ static int wait_ready(struct oc_op *op, uint32_t peer, uint64_t end)
 
 const char *oc_slot_send_at(struct oc_op *op, uint32_t peer, uint64_t off, size_t len)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_group_line(op->group, peer);
 	uint32_t flags = oc_line_flags(line);
 	const char *at;
 
-	if (flags & OC_EP_SEND_CALL)
+	if (flags & OC_BOARD_SEND_CALL)
 		return NULL;
-	if (flags & OC_EP_SEND_MAP) {
+	if (flags & OC_BOARD_SEND_MAP) {
 		at = oc_remote_at(op, peer, OC_SLOT_SEND);
 		return at ? at + off : NULL;
 	}
@@ -293,7 +293,7 @@ int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len
 	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
 	int err = 0;
 
-	if (!(flags & OC_EP_SEND_AWAY))
+	if (!(flags & OC_BOARD_SEND_AWAY))
 		err = wait_ready(op, peer, off + len);
 	*at = err ? NULL : oc_slot_send_at(op, peer, off, len);
 	return err;
@@ -302,11 +302,11 @@ int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len
 /* Asks @peer to stage its send slot, and waits until it has begun. */
 static int ask_to_stage(struct oc_op *op, uint32_t peer)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_group_line(op->group, peer);
 
-	atomic_fetch_or_explicit(&line->asked, OC_EP_ASK_STAGE, memory_order_release);
+	atomic_fetch_or_explicit(&line->asked, OC_BOARD_ASK_STAGE, memory_order_release);
 	/* The owner looks at this whenever it waits. */
-	while (oc_line_flags(line) & OC_EP_SEND_AWAY) {
+	while (oc_line_flags(line) & OC_BOARD_SEND_AWAY) {
 		int err = oc_op_idle_beside(op, peer);
 
 		if (err)
@@ -319,7 +319,7 @@ static int ask_to_stage(struct oc_op *op, uint32_t peer)
 static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, size_t len,
 		      struct oc_store_turn *stores)
 {
-	struct oc_ep_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_group_line(op->group, peer);
 
 	oc_op_count(op, OC_SLOT_SEND, peer, len);
 	while (len) {
@@ -348,14 +348,14 @@ int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_
 	const char *src = NULL;
 	int err = 0;
 
-	if (flags & OC_EP_SEND_MAP)
+	if (flags & OC_BOARD_SEND_MAP)
 		src = oc_remote_at(op, peer, OC_SLOT_SEND);
 	if (src) {
 		oc_store_policy_copy(stores, dst, src + off, len);
 		oc_op_count(op, OC_SLOT_SEND, peer, len);
 		return 0;
 	}
-	if (flags & OC_EP_SEND_AWAY) {
+	if (flags & OC_BOARD_SEND_AWAY) {
 		if (!oc_remote_get(op, dst, peer, OC_SLOT_SEND, off, len))
 			return 0;
 		err = ask_to_stage(op, peer);
@@ -366,7 +366,7 @@ int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_
 char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 {
 	struct oc_group *group = op->group;
-	struct oc_ep_line *line = oc_group_line(group, ref.rank);
+	struct oc_board_line *line = oc_group_line(group, ref.rank);
 	char *at;
 
 	if (ref.rank == group->rank) {
@@ -379,7 +379,7 @@ char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 			return op->scratch.at + ref.off;
 		}
 	}
-	if (ref.slot != OC_SLOT_RECV || !(oc_line_flags(line) & OC_EP_RECV_AWAY))
+	if (ref.slot != OC_SLOT_RECV || !(oc_line_flags(line) & OC_BOARD_RECV_AWAY))
 		return arena_at(op, ref.rank, ref.slot, ref.off, len);
 	at = oc_remote_at(op, ref.rank, OC_SLOT_RECV);
 	return at ? at + ref.off : NULL;

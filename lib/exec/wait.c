@@ -36,7 +36,7 @@
 #define ALIVE_SLEEPS	64 /* sleeps between looks at the peer: about 13 ms */
 
 /* The half of the word that changes with every store. */
-static uint32_t *futex_of(struct oc_ep_line *line)
+static uint32_t *futex_of(struct oc_board_line *line)
 {
 	uint32_t *half = (uint32_t *)&line->word;
 
@@ -46,7 +46,7 @@ static uint32_t *futex_of(struct oc_ep_line *line)
 	return half;
 }
 
-void oc_line_wake(struct oc_ep_line *line)
+void oc_line_wake(struct oc_board_line *line)
 {
 	/* Pairs with the fence in line_sleep(): either the waiter sees the new
 	 * word, or this load sees the waiter. A waiter for anything else in
@@ -58,13 +58,13 @@ void oc_line_wake(struct oc_ep_line *line)
 	syscall(SYS_futex, futex_of(line), FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
 }
 
-void oc_line_publish(struct oc_ep_line *line, uint64_t word)
+void oc_line_publish(struct oc_board_line *line, uint64_t word)
 {
 	atomic_store_explicit(&line->word, word, memory_order_release);
 	oc_line_wake(line);
 }
 
-static void line_sleep(struct oc_ep_line *line, uint64_t seen)
+static void line_sleep(struct oc_board_line *line, uint64_t seen)
 {
 	struct timespec limit = {.tv_nsec = SLEEP_NS};
 
@@ -97,7 +97,7 @@ static bool progress_before_sleep(const struct oc_wait *wait)
 	return !wait->node->oversubscribed && oc_clock_ns() - start > WORK_NS;
 }
 
-int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_ep_line *line, uint64_t seen)
+int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_board_line *line, uint64_t seen)
 {
 	uint32_t spin = wait->node->spin;
 	uint32_t turn = wait->turns++;

@@ -7,7 +7,7 @@
  * do. See wait.c for how.
  */
 
-#include "exec/ep.h"
+#include "exec/board.h"
 
 /* One waits for one thing at a time. One thread at a time. */
 struct oc_wait {
@@ -22,12 +22,12 @@ struct oc_wait {
  * spins, yields, calls progress or sleeps, as the number of turns says. 0, or -EPIPE: it is
  * dead, and has not changed the line before.
  */
-int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_ep_line *line, uint64_t seen);
+int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_board_line *line, uint64_t seen);
 
 /* Stores a larger word with release order and wakes whoever sleeps on it. */
-void oc_line_publish(struct oc_ep_line *line, uint64_t word);
+void oc_line_publish(struct oc_board_line *line, uint64_t word);
 
 /* Wakes sleepers after something else in the line has changed. */
-void oc_line_wake(struct oc_ep_line *line);
+void oc_line_wake(struct oc_board_line *line);
 
 #endif

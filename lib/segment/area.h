@@ -8,8 +8,8 @@
  * offsets cost address space alone.
  */
 
-#define OC_AREA_EP_OFF		0x000000u /* endpoints: lib/exec/ep.h */
-#define OC_AREA_EP_BYTES	0x080000u
+#define OC_AREA_BOARD_OFF	0x000000u /* boards: lib/exec/board.h */
+#define OC_AREA_BOARD_BYTES	0x080000u
 #define OC_AREA_REGION_OFF	0x080000u /* region table and segments: lib/region/region.h */
 #define OC_AREA_REGION_BYTES	0x0e0000u
 #define OC_AREA_STAGE_OFF	0x160000u /* staging channel: lib/region/mech_staged.c */
@@ -18,7 +18,7 @@
 #define OC_AREA_PIN_CACHE_BYTES 0x010000u
 #define OC_AREA_BYTES		0x200000u
 
-_Static_assert(OC_AREA_EP_OFF + OC_AREA_EP_BYTES == OC_AREA_REGION_OFF, "areas touch");
+_Static_assert(OC_AREA_BOARD_OFF + OC_AREA_BOARD_BYTES == OC_AREA_REGION_OFF, "areas touch");
 _Static_assert(OC_AREA_REGION_OFF + OC_AREA_REGION_BYTES == OC_AREA_STAGE_OFF, "areas touch");
 _Static_assert(OC_AREA_STAGE_OFF + OC_AREA_STAGE_BYTES == OC_AREA_PIN_CACHE_OFF, "areas touch");
 _Static_assert(OC_AREA_PIN_CACHE_OFF + OC_AREA_PIN_CACHE_BYTES == OC_AREA_BYTES, "areas touch");

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "exec/ep.h"
+#include "exec/board.h"
 #include "plan/draft.h"
 #include "trial.h"
 

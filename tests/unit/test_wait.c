@@ -27,7 +27,7 @@ int main(void)
 	struct oc_segment_rank self = {0};
 	struct oc_node node = {.ranks = &self, .nranks = 1, .ncpus = 1};
 	struct oc_wait wait = {.node = &node, .progress = work};
-	struct oc_ep_line line;
+	struct oc_board_line line;
 	uint64_t start = oc_clock_ns();
 	int err;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_EP_H
-#define OC_EP_H
+#ifndef OC_BOARD_H
+#define OC_BOARD_H
 
 /*
- * Endpoints: what one rank tells its peers about its part in the operations
+ * Boards: what one rank tells its peers about its part in the operations
  * of one group. Written by the owner alone, read by everybody, one cache line
  * an operation, so that "I have arrived" and "my buffers are here" travel in
  * one transfer.
  *
- * Operations of a group are numbered from 1. Operation s uses line s % OC_EP_LINES. The
+ * Operations of a group are numbered from 1. Operation s uses line s % OC_BOARD_LINES. The
  * owner writes the descriptor, then stores word = s << 16 | OC_PHASE_READY
  * with release order; later phases of the same operation store larger words.
- * Words only grow, over the whole life of the endpoint, whatever group owns
+ * Words only grow, over the whole life of the board, whatever group owns
  * it, so a waiter that is late still sees its condition as reached.
  *
  * A rank need not take part in each: of an operation in which no peer waits for it, nor
@@ -44,58 +44,58 @@
 #include "plan/plan.h"
 #include "segment/node.h"
 
-#define OC_EP_LINES 8
+#define OC_BOARD_LINES 8
 
 #define OC_PHASE_FAILED 0xff00u /* and the errno: the owner gave up, who waits for it must too */
 #define OC_PHASE_BITS	16
 #define OC_STAGE_PAGE	4096u
 
 enum {
-	OC_EP_SEND_HEAP = 1 << 0,   /* send: offset into the owner's arena */
-	OC_EP_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
-	OC_EP_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
-	OC_EP_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena */
+	OC_BOARD_SEND_HEAP = 1 << 0,   /* send: offset into the owner's arena */
+	OC_BOARD_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
+	OC_BOARD_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
+	OC_BOARD_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena */
 	/* Address in the owner's process, in a kernel region of its (lib/access/pin_cache.h):
 	 * its place in the table is in the bits below. Who cannot map it copies. */
-	OC_EP_SEND_MAP = 1 << 4,
-	OC_EP_SEND_KCOPY = 1 << 5, /* not worth mapping */
-	OC_EP_RECV_MAP = 1 << 6,
-	OC_EP_RECV_CMA = 1 << 7, /* address in the owner's process */
+	OC_BOARD_SEND_MAP = 1 << 4,
+	OC_BOARD_SEND_KCOPY = 1 << 5, /* not worth mapping */
+	OC_BOARD_RECV_MAP = 1 << 6,
+	OC_BOARD_RECV_CMA = 1 << 7, /* address in the owner's process */
 };
 
-#define OC_EP_SEND_PLACE 8 /* shifts, and what they shift */
-#define OC_EP_RECV_PLACE 16
-#define OC_EP_PLACE_MASK 0xffu
+#define OC_BOARD_SEND_PLACE 8 /* shifts, and what they shift */
+#define OC_BOARD_RECV_PLACE 16
+#define OC_BOARD_PLACE_MASK 0xffu
 
 /* A send slot that is not in the arena, and one that is read by system calls. */
-#define OC_EP_SEND_AWAY (OC_EP_SEND_CMA | OC_EP_SEND_MAP | OC_EP_SEND_KCOPY)
-#define OC_EP_SEND_CALL (OC_EP_SEND_CMA | OC_EP_SEND_KCOPY)
+#define OC_BOARD_SEND_AWAY (OC_BOARD_SEND_CMA | OC_BOARD_SEND_MAP | OC_BOARD_SEND_KCOPY)
+#define OC_BOARD_SEND_CALL (OC_BOARD_SEND_CMA | OC_BOARD_SEND_KCOPY)
 /* Peers may write the receive slot. */
-#define OC_EP_RECV_OPEN (OC_EP_RECV_HEAP | OC_EP_RECV_AWAY)
+#define OC_BOARD_RECV_OPEN (OC_BOARD_RECV_HEAP | OC_BOARD_RECV_AWAY)
 /* They do so by other means than the arena. */
-#define OC_EP_RECV_AWAY (OC_EP_RECV_MAP | OC_EP_RECV_CMA)
+#define OC_BOARD_RECV_AWAY (OC_BOARD_RECV_MAP | OC_BOARD_RECV_CMA)
 
 /* Stage your send slot, please; and, above it, one more than the rank in the
  * group whose parcel is to be served. */
-#define OC_EP_ASK_STAGE	 1u
-#define OC_EP_ASK_PARCEL 1 /* shift */
+#define OC_BOARD_ASK_STAGE  1u
+#define OC_BOARD_ASK_PARCEL 1 /* shift */
 
-struct oc_ep_line {
+struct oc_board_line {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t word;
 	_Atomic uint32_t sleepers; /* set by waiters about to sleep on word */
-	_Atomic uint32_t flags;	   /* OC_EP_*; staging may change the SEND ones later */
+	_Atomic uint32_t flags;	   /* OC_BOARD_*; staging may change the SEND ones later */
 	uint64_t send;
 	uint64_t recv;
 	uint64_t scratch;	/* arena offset, or 0 */
 	uint64_t bytes;		/* of the call, as the owner sees it */
 	_Atomic uint64_t ready; /* bytes of send that may be read so far */
-	_Atomic uint32_t asked; /* by peers who cannot get at a slot: OC_EP_ASK_* */
+	_Atomic uint32_t asked; /* by peers who cannot get at a slot: OC_BOARD_ASK_* */
 	uint32_t stage_page;	/* where it is staged: arena offset in OC_STAGE_PAGE */
 };
-_Static_assert(sizeof(struct oc_ep_line) == OC_CACHELINE, "one line an operation");
+_Static_assert(sizeof(struct oc_board_line) == OC_CACHELINE, "one line an operation");
 
 /* What is asked of one peer at a time: lib/exec/relay.h. */
-struct oc_ep_parcel {
+struct oc_board_parcel {
 	uint64_t off; /* in the peer's slot */
 	uint32_t slot;
 	uint32_t len;
@@ -103,30 +103,30 @@ struct oc_ep_parcel {
 	bool put;
 };
 
-struct oc_ep {
-	struct oc_ep_line line[OC_EP_LINES];
+struct oc_board {
+	struct oc_board_line line[OC_BOARD_LINES];
 	/* Highest operation number of groups the owner has left for good. */
 	_Alignas(OC_CACHELINE) _Atomic uint64_t left;
 	_Atomic uint64_t retired; /* of the group the owner is in now: see above */
-	struct oc_ep_parcel parcel;
+	struct oc_board_parcel parcel;
 };
 
-/* Takes one of this rank's endpoints: its index, or -ENOSPC. @seq: the last
+/* Takes one of this rank's boards: its index, or -ENOSPC. @seq: the last
  * operation number it was used with. Any thread. */
-int oc_ep_take(uint64_t *seq);
-void oc_ep_put(int index, uint64_t seq);
-struct oc_ep *oc_ep_at(const struct oc_node *node, uint32_t rank, uint32_t index);
+int oc_board_take(uint64_t *seq);
+void oc_board_put(int index, uint64_t seq);
+struct oc_board *oc_board_at(const struct oc_node *node, uint32_t rank, uint32_t index);
 
-static inline uint64_t oc_ep_word(uint64_t seq, uint32_t phase)
+static inline uint64_t oc_board_word(uint64_t seq, uint32_t phase)
 {
 	return seq << OC_PHASE_BITS | phase;
 }
 
 /* Why the owner of a line that holds @word gave up operation @seq, as -errno; 0: it
  * has not. */
-static inline int oc_ep_failure(uint64_t word, uint64_t seq)
+static inline int oc_board_failure(uint64_t word, uint64_t seq)
 {
-	if (word < oc_ep_word(seq, OC_PHASE_FAILED) || word >= oc_ep_word(seq + 1, 0))
+	if (word < oc_board_word(seq, OC_PHASE_FAILED) || word >= oc_board_word(seq + 1, 0))
 		return 0;
 	return -(int)(word & (0xffffu - OC_PHASE_FAILED));
 }
