@@ -35,8 +35,8 @@ static struct oc_plan *plan_push(const struct oc_shape *shape)
 
 		oc_draft_add(&draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), ready);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE), ready);
-	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	oc_draft_add(&draft, step_post(PHASE_DONE), ready);
+	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 
@@ -58,8 +58,8 @@ static struct oc_plan *plan_pull(const struct oc_shape *shape, const struct oc_b
 		if (d || !shape->in_place)
 			oc_draft_add(&draft, step_block(&draft, peer, off, len), at);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
-	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 

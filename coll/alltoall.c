@@ -25,8 +25,8 @@ struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)
 				       oc_ref(OC_SLOT_SEND, peer, me * bytes), bytes),
 			     at);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
-	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 
@@ -56,11 +56,11 @@ struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_
 				  draft.nsteps);
 		oc_draft_add(&draft, pull, at);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step taken =
-			step_meet_at(peer, STAGE_DONE, out->len[peer], 2 * shape->size + me);
+			step_meet_at(peer, PHASE_DONE, out->len[peer], 2 * shape->size + me);
 
 		taken.flags |= OC_STEP_OUT;
 		if (out->len[peer])

@@ -31,7 +31,7 @@ static void plan_root(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 		if (d > 1)
 			oc_draft_depend(draft, at - 2);
 	}
-	plan_wait_all(draft, STAGE_DONE, draft->nsteps);
+	plan_wait_all(draft, PHASE_DONE, draft->nsteps);
 }
 
 static void plan_leaf(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
@@ -48,7 +48,7 @@ static void plan_leaf(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 		draft, step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), cut),
 		ready);
 	oc_draft_add(draft, step_if(rest, OC_COND_INDIRECT, me), pull);
-	oc_draft_add(draft, step_post(STAGE_DONE), pull);
+	oc_draft_add(draft, step_post(PHASE_DONE), pull);
 	oc_draft_add(draft, step_if(step_wait(root, OC_PHASE_READY + d), OC_COND_DIRECT, me),
 		     draft->nsteps);
 }
@@ -77,8 +77,8 @@ static void plan_spread(struct oc_draft *draft)
 	ready = draft->nsteps;
 	oc_draft_add(draft, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
 	oc_draft_add(draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), 0);
-	oc_draft_add(draft, step_post(STAGE_DONE), ready);
-	plan_wait_all(draft, STAGE_DONE, draft->nsteps);
+	oc_draft_add(draft, step_post(PHASE_DONE), ready);
+	plan_wait_all(draft, PHASE_DONE, draft->nsteps);
 }
 
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape)

@@ -12,9 +12,9 @@ static void plan_leaf(struct oc_draft *draft, struct oc_step wait, struct oc_ste
 	uint32_t ready = oc_draft_add(draft, wait, draft->nsteps);
 	uint32_t at = oc_draft_add(draft, step_if(push, OC_COND_DIRECT, root), ready);
 
-	oc_draft_add(draft, step_post(STAGE_DONE), at);
+	oc_draft_add(draft, step_post(PHASE_DONE), at);
 	oc_draft_add(draft, step_if(step_stage(), OC_COND_INDIRECT, root), ready);
-	oc_draft_add(draft, step_if(step_wait(root, STAGE_DONE), OC_COND_INDIRECT, root), ready);
+	oc_draft_add(draft, step_if(step_wait(root, PHASE_DONE), OC_COND_INDIRECT, root), ready);
 }
 
 /* The root's side of one sender: wait for its push, or pull. */
@@ -26,7 +26,7 @@ static void plan_block(struct oc_draft *draft, struct oc_step wait, uint64_t off
 	uint32_t ready = oc_draft_add(draft, wait, draft->nsteps);
 
 	oc_draft_add(draft, step_if(pull, OC_COND_INDIRECT, me), ready);
-	oc_draft_add(draft, step_if(step_wait(peer, STAGE_DONE), OC_COND_DIRECT, me),
+	oc_draft_add(draft, step_if(step_wait(peer, PHASE_DONE), OC_COND_DIRECT, me),
 		     draft->nsteps);
 }
 
@@ -49,7 +49,7 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 
 		plan_block(&draft, step_wait(peer, OC_PHASE_READY), peer * bytes, bytes);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
 	return oc_draft_finish(&draft);
 }
 
@@ -80,6 +80,6 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 			plan_block(&draft, step_meet(peer, OC_PHASE_READY, blocks->len[peer]),
 				   blocks->off[peer], blocks->len[peer]);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE), 0);
+	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
 	return oc_draft_finish(&draft);
 }

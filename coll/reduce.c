@@ -39,11 +39,11 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 		     step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
 			     root),
 		     0);
-	folded = oc_draft_add(&draft, step_post(STAGE_DONE), 0);
-	waits = plan_wait_all(&draft, STAGE_DONE, folded);
+	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	waits = plan_wait_all(&draft, PHASE_DONE, folded);
 	if (me != root) {
 		/* The scratch slot is read until the root says otherwise. */
-		oc_draft_add(&draft, step_if(step_wait(root, STAGE_DONE2), OC_COND_INDIRECT, root),
+		oc_draft_add(&draft, step_if(step_wait(root, PHASE_DONE2), OC_COND_INDIRECT, root),
 			     waits);
 		return oc_draft_finish(&draft);
 	}
@@ -59,7 +59,7 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 		if (r)
 			oc_draft_depend(&draft, pulls);
 	}
-	oc_draft_add(&draft, step_post(STAGE_DONE2), pulls);
+	oc_draft_add(&draft, step_post(PHASE_DONE2), pulls);
 	return oc_draft_finish(&draft);
 }
 
@@ -79,8 +79,8 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 		     step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
 			     OC_RANK_ALL),
 		     0);
-	folded = oc_draft_add(&draft, step_post(STAGE_DONE), 0);
-	plan_wait_all(&draft, STAGE_DONE, folded);
+	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	plan_wait_all(&draft, PHASE_DONE, folded);
 	pulls = draft.nsteps;
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t r = (me + d) % shape->size;
@@ -96,10 +96,10 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 		if (d)
 			oc_draft_depend(&draft, pulls);
 	}
-	done = oc_draft_add(&draft, step_if(step_post(STAGE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
+	done = oc_draft_add(&draft, step_if(step_post(PHASE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
 			    pulls);
 	for (uint32_t d = 1; d < shape->size; d++) {
-		struct oc_step wait = step_wait((me + d) % shape->size, STAGE_DONE2);
+		struct oc_step wait = step_wait((me + d) % shape->size, PHASE_DONE2);
 
 		oc_draft_add(&draft, step_if(wait, OC_COND_INDIRECT, OC_RANK_ALL), draft.nsteps);
 		oc_draft_depend(&draft, done);
@@ -115,8 +115,8 @@ struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struc
 	uint32_t folded;
 
 	oc_draft_add(&draft, step_fold(oc_ref(slot, me, 0), in->off[me], in->len[me]), 0);
-	folded = oc_draft_add(&draft, step_post(STAGE_DONE), 0);
-	plan_wait_all(&draft, STAGE_DONE, folded);
+	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	plan_wait_all(&draft, PHASE_DONE, folded);
 	if (shape->in_place)
 		oc_draft_add(&draft,
 			     step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SCRATCH, me, 0),

@@ -11,7 +11,7 @@ static void plan_leaf(struct oc_draft *draft, struct oc_step ready, struct oc_st
 	uint32_t at = oc_draft_add(draft, ready, draft->nsteps);
 
 	at = oc_draft_add(draft, pull, at);
-	oc_draft_add(draft, step_post(STAGE_DONE), at);
+	oc_draft_add(draft, step_post(PHASE_DONE), at);
 }
 
 struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
@@ -29,7 +29,7 @@ struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
 	oc_draft_add(&draft, step_stage_but(me * shape->bytes, shape->bytes), draft.nsteps);
 	if (!shape->in_place)
 		oc_draft_add(&draft, block, draft.nsteps);
-	plan_wait_all(&draft, STAGE_DONE, draft.nsteps);
+	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 
@@ -56,7 +56,7 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 		     draft.nsteps);
 	for (uint32_t r = 0; r < shape->size; r++)
 		if (r != me && blocks->len[r])
-			oc_draft_add(&draft, step_meet(r, STAGE_DONE, blocks->len[r]),
+			oc_draft_add(&draft, step_meet(r, PHASE_DONE, blocks->len[r]),
 				     draft.nsteps);
 	return oc_draft_finish(&draft);
 }

@@ -7,8 +7,8 @@
 #include "plan/draft.h"
 
 /* Phases that follow OC_PHASE_READY. */
-#define STAGE_DONE  2u
-#define STAGE_DONE2 3u
+#define PHASE_DONE  2u
+#define PHASE_DONE2 3u
 
 static inline struct oc_step step_copy(struct oc_ref dst, struct oc_ref src, uint64_t len)
 {
