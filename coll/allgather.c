@@ -5,6 +5,8 @@
  * Short ones, and if any receive slot is out of reach: every rank pulls every
  * other's block, nearest neighbour first, so that no two start on the same one.
  */
+#include <stddef.h>
+
 #include "coll.h"
 #include "steps.h"
 

@@ -15,7 +15,7 @@ static void stage(struct oc_draft *draft, uint64_t off, uint64_t len)
 {
 	struct oc_step step = step_stage();
 
-	step.src = oc_ref(OC_SLOT_SEND, draft->shape.rank, off);
+	step.src = oc_ref(OC_SLOT_SEND, 0, off);
 	step.len = len;
 	if (len)
 		oc_draft_add(draft, step, draft->nsteps);

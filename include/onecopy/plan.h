@@ -29,8 +29,9 @@
  * arrays it tells of, in that order and without gaps. There are no pointers in it and no
  * type whose width depends on the process, so that it may be copied, kept in a file and
  * handed to the kernel; numbers are in the byte order of the machine. Reserved members
- * are zero. Who gets it from elsewhere checks it before anything else
- * (lib/plan/plan.h).
+ * are zero, and so are those that a kind of step makes no use of; each edge belongs to one
+ * step, in the order of the steps. Who gets an image from elsewhere checks it before
+ * anything else, and where nobody can write it any more (lib/plan/check.h).
  */
 
 #ifdef __KERNEL__
@@ -44,8 +45,12 @@
 
 /* The first phase of every rank: its descriptor is posted, its buffers may be used. */
 #define OC_PHASE_READY 1u
+#define OC_PHASE_END   0xff00u /* phases are below */
 
 #define OC_RANK_ALL 0xffffu /* CALC, COPY: every rank's slot */
+
+/* What an eager plan stages is in the first bytes of the send slot, so many at most. */
+#define OC_EAGER_MAX 65536u
 
 enum oc_step_kind {
 	OC_STEP_COPY,
@@ -57,11 +62,7 @@ enum oc_step_kind {
 	OC_STEP_RECV,
 };
 
-enum oc_slot {
-	OC_SLOT_SEND,
-	OC_SLOT_RECV,
-	OC_SLOT_SCRATCH,
-};
+enum oc_slot { OC_SLOT_SEND, OC_SLOT_RECV, OC_SLOT_SCRATCH, OC_SLOT_COUNT };
 
 /* Whether a step applies, known once the rank in cond_rank is READY. Two steps
  * with opposite conditions are two ways to the same end: a peer helps if it
@@ -135,6 +136,7 @@ struct oc_plan {
 	uint32_t nedges;
 	uint32_t reserved2;
 	struct oc_shape shape;
+	uint64_t need[OC_SLOT_COUNT]; /* bytes that this rank's own slots must have at least */
 };
 
 #endif

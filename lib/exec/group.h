@@ -19,7 +19,6 @@
 #include "segment/node.h"
 
 #define OC_GROUP_PLANS 32
-#define OC_EAGER_MAX   ((size_t)64 << 10) /* a place in the ring */
 
 /* What the groups of this process have taken from other ranks or to them, by
  * mechanism: oc_op_count(). Counted without locks: threads that run operations at once may lose a

@@ -419,6 +419,18 @@ static int run_steps(struct oc_op *op)
 	return 0;
 }
 
+/* Whether the plan is for this place in such a group, and stays within what it is bound to. */
+static bool fits(const struct oc_op *op)
+{
+	const struct oc_plan *plan = op->plan;
+	const struct oc_bind *bind = op->bind;
+
+	return plan->shape.size == op->group->size && plan->shape.rank == op->group->rank &&
+	       plan->need[OC_SLOT_SEND] <= bind->send_bytes &&
+	       plan->need[OC_SLOT_RECV] <= bind->recv_bytes &&
+	       plan->need[OC_SLOT_SCRATCH] <= bind->scratch_bytes;
+}
+
 int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
 {
 	struct oc_op op = {.group = group,
@@ -428,7 +440,7 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 			   .send_place = -1,
 			   .recv_place = -1};
 	bool offered;
-	int err = 0;
+	int err = fits(&op) ? 0 : -EINVAL;
 
 	op.line = oc_group_begin(group);
 	oc_window_begin(&op.window, group->node);
@@ -436,7 +448,7 @@ int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const str
 	if (plan->shape.stream)
 		oc_store_policy_begin(&op.stores, &group->stores, plan->shape.coll,
 				      bind->send_bytes + bind->recv_bytes);
-	if (plan->nsteps > group->done_bytes) {
+	if (!err && plan->nsteps > group->done_bytes) {
 		uint8_t *done = realloc(group->done, plan->nsteps);
 
 		if (done) {

@@ -10,7 +10,8 @@
  * Runs @plan in the calling thread, all of it, as the group's next operation.
  * On return the send buffer may be written and the receive buffer read, and after a
  * failure too no living member is at either of them. 0; -EPIPE a member died;
- * -ENOMEM; -EMSGSIZE the members bound different amounts; what another member gave up for.
+ * -ENOMEM; -EMSGSIZE the members bound different amounts; -EINVAL the plan is for another
+ * place or other groups, or needs more than is bound; what another member gave up for.
  * After a failure the operation has failed on every member that needed this one,
  * perhaps on others, and the group is in step again.
  */

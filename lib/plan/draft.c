@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/check.h"
+
 /* Room for one more than @n. */
 static bool grow(void **array, uint32_t *cap, uint32_t n, size_t elem)
 {
@@ -69,6 +71,7 @@ struct oc_plan *oc_draft_finish(struct oc_draft *draft)
 			memcpy(plan + 1, draft->steps, steps);
 		if (edges)
 			memcpy((char *)(plan + 1) + steps, draft->edges, edges);
+		oc_plan_needs(plan, plan->need);
 	}
 	free(draft->steps);
 	free(draft->edges);

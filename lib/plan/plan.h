@@ -3,10 +3,9 @@
 #define OC_PLAN_H
 
 /*
- * Reading plans, whose format is that of include/onecopy/plan.h. Who makes them: draft.h.
+ * Reading plans, whose format is that of include/onecopy/plan.h. Making them: draft.h. What
+ * comes from elsewhere is checked first: check.h.
  */
-
-#include <stddef.h>
 
 #include <onecopy/plan.h>
 
@@ -19,10 +18,6 @@ static inline const uint32_t *oc_plan_edges(const struct oc_plan *plan)
 {
 	return (const void *)((const char *)plan + plan->edges);
 }
-
-/* 0, or -EINVAL with a line in @why: edges backwards only, phases rising,
- * ranks in range, RECV and WAIT never on oneself. For tests and debugging. */
-int oc_plan_check(const struct oc_plan *plan, char *why, size_t len);
 
 static inline struct oc_ref oc_ref(enum oc_slot slot, uint32_t rank, uint64_t off)
 {

@@ -8,6 +8,7 @@
 
 #include "exec/inline.h"
 #include "members.h"
+#include "plan/check.h"
 #include "plan/draft.h"
 #include "share.h"
 
@@ -27,7 +28,7 @@ static struct oc_plan *finish(struct oc_draft *draft)
 	char why[128];
 
 	CHECK(plan);
-	if (oc_plan_check(plan, why, sizeof(why)))
+	if (oc_plan_check(plan, plan->size, why, sizeof(why)))
 		job_fail(__FILE__, __LINE__, why, 0, 1);
 	return plan;
 }

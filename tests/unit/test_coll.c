@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "exec/board.h"
+#include "plan/check.h"
 #include "plan/draft.h"
 #include "trial.h"
 
@@ -96,7 +97,7 @@ static void finish(struct trial *t)
 	for (uint32_t r = 0; r < t->size; r++) {
 		if (!m->rank[r].plan)
 			trial_die(t, "no plan for rank %u", r);
-		if (oc_plan_check(m->rank[r].plan, why, sizeof(why)))
+		if (oc_plan_check(m->rank[r].plan, m->rank[r].plan->size, why, sizeof(why)))
 			trial_die(t, "rank %u: %s", r, why);
 	}
 	if (!machine_run(m))
@@ -112,13 +113,16 @@ static void try(size_t which, uint32_t size, uint32_t root, uint64_t bytes, uint
 					     : 0;
 	uint32_t staged = trial_dice(2) ? trial_dice(1u << size) : 0;
 	uint32_t in_place = trial_dice(3); /* nobody, everybody, as the dice fall */
+	struct oc_shape shape = {
+		.coll = (uint16_t)colls[which].coll, .size = (uint16_t)size, .bytes = bytes};
+	bool eager = colls[which].eager && oc_coll_eager_bytes(&shape) <= OC_EAGER_MAX;
 	struct trial t = {.coll = colls[which].coll,
 			  .size = size,
 			  .root = root,
 			  .bytes = bytes,
 			  .granule = granule,
 			  .stream = trial_dice(2),
-			  .eager = colls[which].eager && trial_dice(3) == 0,
+			  .eager = eager && trial_dice(3) == 0,
 			  .seed = trial_seed};
 
 	for (uint32_t r = 0; r < size; r++) {
