@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "adapter.h"
 
@@ -33,14 +32,6 @@ static const char *const outcomes[OC_OUTCOME_COUNT] = {
 
 /* Where in the record the cell is, plus one; 0: it has none yet. */
 static uint16_t places[OC_COLL_COUNT][CLASSES][OC_OUTCOME_COUNT];
-
-uint64_t oc_call_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static unsigned int class_of(uint64_t size)
 {
@@ -210,7 +201,7 @@ static void note_mechanisms(struct oc_record *record)
 
 void oc_call_count(struct oc_call *call, int err)
 {
-	uint64_t now = oc_call_clock();
+	uint64_t now = oc_clock_ns();
 	struct oc_record *record = oc_record;
 	struct oc_record_cell *cell;
 

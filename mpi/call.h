@@ -15,6 +15,7 @@
 
 #include <mpi.h>
 
+#include "base/clock.h"
 #include "coll.h"
 #include "record.h"
 
@@ -54,13 +55,12 @@ struct oc_call {
 	uint8_t outcome;
 };
 
-uint64_t oc_call_clock(void);
 void oc_call_count(struct oc_call *call, int err);
 
 static inline struct oc_call oc_call_begin(enum oc_coll coll, int root, MPI_Comm comm)
 {
 	return (struct oc_call){
-		.since = __builtin_expect(oc_record != NULL, 0) ? oc_call_clock() : 0,
+		.since = __builtin_expect(oc_record != NULL, 0) ? oc_clock_ns() : 0,
 		.comm = comm,
 		.root = root,
 		.coll = (uint8_t)coll,

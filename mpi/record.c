@@ -12,8 +12,8 @@
 
 #include "../preload/malloc.h"
 #include "adapter.h"
+#include "base/clock.h"
 #include "base/env.h"
-#include "call.h"
 #include "heap/heap.h"
 #include "discovery.h"
 
@@ -155,7 +155,7 @@ void oc_record_start(void)
 		copy_text(record->heap, sizeof(record->heap), heap_state());
 	}
 	copy_text(record->idle, sizeof(record->idle), oc_adapter.idle);
-	record->start_ns = record->end_ns = oc_call_clock();
+	record->start_ns = record->end_ns = oc_clock_ns();
 	__atomic_store_n(&record->state, OC_RECORD_RUNNING, __ATOMIC_RELEASE);
 }
 
@@ -167,7 +167,7 @@ void oc_record_finish(void)
 	if (!record)
 		return;
 	__atomic_store_n(&oc_record, NULL, __ATOMIC_RELEASE);
-	record->end_ns = oc_call_clock();
+	record->end_ns = oc_clock_ns();
 	record->state = OC_RECORD_FINISHED;
 	if (in_file)
 		return;
@@ -183,6 +183,6 @@ void oc_record_abort(int code)
 	if (!record)
 		return;
 	record->code = code;
-	record->end_ns = oc_call_clock();
+	record->end_ns = oc_clock_ns();
 	record->state = OC_RECORD_ABORTED;
 }
