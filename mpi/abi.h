@@ -24,9 +24,6 @@ struct oc_abi {
 
 extern struct oc_abi oc_abi;
 
-/* True for the file name of the MPI library of this ABI. */
-int oc_abi_is_library(const char *name);
-
 /* Fills oc_abi and the tables below. 0, or -ENOENT with a handle missing. */
 int oc_abi_init(void);
 

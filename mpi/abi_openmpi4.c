@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "type_sizes.h"
 #include "pmpi.h"
+#include "type_sizes.h"
 
 struct oc_abi oc_abi;
 
@@ -90,11 +89,6 @@ static struct {
 	{"ompi_mpi_op_lxor", OC_LXOR, NULL},	 {"ompi_mpi_op_bxor", OC_BXOR, NULL},
 	{"ompi_mpi_op_maxloc", OC_MAXLOC, NULL}, {"ompi_mpi_op_minloc", OC_MINLOC, NULL},
 };
-
-int oc_abi_is_library(const char *name)
-{
-	return !strncmp(name, "libmpi.so.40", strlen("libmpi.so.40"));
-}
 
 /*
  * Whether elements are laid out as CALC has them. Another Fortran compiler may have

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
-
 struct oc_pmpi oc_pmpi_table;
 struct oc_pmpi oc_tool_table;
 int oc_pmpi_resolved;
@@ -83,7 +81,7 @@ static int match_library(struct dl_phdr_info *info, size_t size, void *name)
 	const char *base = strrchr(info->dlpi_name, '/');
 
 	base = base ? base + 1 : info->dlpi_name;
-	if (!oc_abi_is_library(base))
+	if (strncmp(base, OC_ABI_LIBRARY, strlen(OC_ABI_LIBRARY)) != 0)
 		return 0;
 	*(char **)name = strdup(info->dlpi_name);
 	return 1;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "abi.h"
-#include "type_sizes.h"
 #include "pmpi.h"
+#include "type_sizes.h"
 
 #define KINDS 2
 
