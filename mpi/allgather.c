@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "buffer.h"
+#include "failure.h"
+#include "serve.h"
+#include "tune.h"
+#include "vbuffer.h"
 
 static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
 		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)

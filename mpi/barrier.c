@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "failure.h"
+#include "serve.h"
 
 OC_EXPORT int PMPI_Barrier(MPI_Comm comm)
 {

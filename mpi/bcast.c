@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "buffer.h"
+#include "failure.h"
+#include "serve.h"
+#include "tune.h"
 
 static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, int root,
 		 MPI_Comm comm, size_t bytes)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "buffer.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter.h"
 #include "bytes/copy.h"
 #include "heap/heap.h"
+#include "tune.h"
+#include "type_sizes.h"
 
 /* MPI_Pack counts in int: pack this much at a time. */
 #define PACK_STEP ((size_t)1 << 20)

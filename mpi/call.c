@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "adapter.h"
+#include "exec/group.h"
+#include "type_sizes.h"
+#include "vbuffer.h"
 
 #define CLASSES 33 /* nothing, below 1 KiB, and powers of two up to what an int64 may say */
 

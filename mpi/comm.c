@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "comm.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "adapter.h"
 #include "base/env.h"
 
 /* The communicator looked up last. Handles are used again after MPI_Comm_free,
@@ -188,8 +189,7 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 			-EIO; /* unknown: as if it declined */
 	if (oc_group_create(group, cards, (uint32_t)oc->rank)) {
 		oc_note("a communicator of %d ranks is left to the MPI: a member has no board "
-			"or "
-			"memory",
+			"or memory",
 			oc->size);
 		return;
 	}

@@ -4,7 +4,7 @@
  * communicator's error handler. Where that ends the job, a line says what the MPI's
  * message cannot: which collective, and of a death whose.
  */
-#include "adapter.h"
+#include "failure.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "adapter.h"
 #include "base/env.h"
 #include "segment/alive.h"
 

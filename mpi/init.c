@@ -18,16 +18,17 @@
 
 #include "../preload/malloc.h"
 #include "base/env.h"
-#include "heap/heap.h"
+#include "buffer.h"
+#include "comm.h"
 #include "discovery.h"
+#include "heap/heap.h"
+#include "record.h"
 #include "tell.h"
 #include "tune.h"
 
 #define VERSION ((uint32_t)ONECOPY_VERSION_MAJOR << 16 | ONECOPY_VERSION_MINOR)
 
 #define DISCOVERY_TAG 1 /* of the communicator's making, not of messages */
-
-struct oc_adapter oc_adapter;
 
 static const char cannot_tell[] = "the MPI cannot tell this machine's ranks";
 static const char not_found[] = "this machine's ranks did not all find each other";

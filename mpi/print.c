@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A rank's record as a line of JSON: docs/stats.md has the keys. */
+#include "print.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -7,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "record.h"
 
 /* Written in one piece, so that ranks do not mix. */
 struct line {

@@ -14,8 +14,9 @@
 #include "adapter.h"
 #include "base/clock.h"
 #include "base/env.h"
-#include "heap/heap.h"
 #include "discovery.h"
+#include "heap/heap.h"
+#include "print.h"
 
 struct oc_record *oc_record;
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Reduce, Allreduce, Reduce_scatter and Reduce_scatter_block with predefined
  * operators. User-defined ones stay with the MPI. */
-#include "adapter.h"
+#include "failure.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "serve.h"
+#include "tune.h"
+#include "vbuffer.h"
 
 /* What CALC needs to know, if it can do this reduction. */
 static bool calc_of(struct oc_call *call, struct oc_bind *bind, MPI_Op op, MPI_Datatype type)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "serve.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/env.h"
+#include "failure.h"
 
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes)
 {
@@ -21,11 +22,6 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 	shape.eager = oc_adapter.node->oversubscribed &&
 		      oc_coll_eager_bytes(&shape) <= oc_adapter.agreed.eager;
 	return shape;
-}
-
-bool oc_streams(size_t bytes)
-{
-	return bytes >= oc_adapter.agreed.stream;
 }
 
 static struct oc_plan *generate(const struct oc_shape *shape)

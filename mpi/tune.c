@@ -6,6 +6,7 @@
 #include <onecopy/onecopy.h>
 
 #include "../preload/malloc.h"
+#include "exec/group.h"
 
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 {
@@ -27,4 +28,9 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 		agreed->min[OC_COLL_ALLGATHER] = agreed->min[OC_COLL_ALLGATHERV] = UINT64_MAX;
 	agreed->eager = OC_EAGER_MAX;
 	agreed->stream = 32 << 10;
+}
+
+bool oc_streams(size_t bytes)
+{
+	return bytes >= oc_adapter.agreed.stream;
 }

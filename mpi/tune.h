@@ -2,11 +2,18 @@
 #ifndef OC_MPI_TUNE_H
 #define OC_MPI_TUNE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "adapter.h"
 #include "base/env.h"
 
 /* From which size on each collective is served, and which stores it uses.
  * Called on one rank, which tells the others. */
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env);
+
+/* True if stores of a call that writes @bytes on this rank may go past the caches:
+ * whether they do is learned (lib/bytes/store_policy.h). */
+bool oc_streams(size_t bytes);
 
 #endif

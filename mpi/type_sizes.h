@@ -8,6 +8,7 @@
  * They are written once, in MPI_Init, before any thread's calls are looked at.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,13 @@ static inline size_t oc_type_bytes(MPI_Datatype type, size_t count)
 	const struct oc_type_sizes_entry *entry = oc_type_sizes_place(type);
 
 	return count * (entry->type == type ? entry->size : oc_type_sizes_ask(type));
+}
+
+/* Whether a rank's other buffer has the @bytes that the standard wants of it, too: of what
+ * a rank sends to itself both sides are known. */
+static inline bool oc_same_bytes(int count, MPI_Datatype type, size_t bytes)
+{
+	return count >= 0 && oc_type_bytes(type, (size_t)count) == bytes;
 }
 
 #endif

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapter.h"
+#include "vbuffer.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter.h"
+#include "buffer.h"
 #include "heap/heap.h"
+#include "type_sizes.h"
 
 /* Memory for a copy of the served blocks, off[] and bytes being known. */
 static int alloc_packed(struct oc_vbuffer *v)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ranks' records: files in a directory, mapped by the ranks while they run (mpi/record.h has the layout), or lines
-of JSON that they wrote at MPI_Finalize. Both are read as the same mapping, a report; docs/stats.md has the keys."""
+"""The ranks' records: files in a directory, mapped by the ranks while they run (mpi/record_layout.h says how they are
+laid out), or lines of JSON that they wrote at MPI_Finalize. Both are read as the same mapping, a report; docs/stats.md
+has the keys."""
 
 from __future__ import annotations
 

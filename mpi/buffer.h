@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_BUFFER_H
+#define OC_MPI_BUFFER_H
+
+/* Users' buffers and types as plain bytes. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <mpi.h>
+
+/* One side of a call as plain bytes: the user's memory when its layout is
+ * contiguous, else a packed copy in the shared heap. */
+struct oc_buffer {
+	char *at;
+	size_t bytes;
+	void *user;   /* packed: where the data came from or goes */
+	size_t count; /* packed: elements of type */
+	MPI_Datatype type;
+	bool packed;
+	bool heap; /* the copy is in the shared heap, else malloc */
+};
+
+/* 0 or an MPI error code that nobody has been told of. */
+int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
+/* to send from a copy in any case */
+int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
+int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
+/* Unpacks what was received if @unpack, and frees the copy. A failure. */
+int oc_buffer_close(struct oc_buffer *buffer, bool unpack);
+
+/* True if elements of @type follow each other without gaps, in order. */
+bool oc_type_contiguous(MPI_Datatype type);
+
+/* Finds out whether packing is concatenation in this MPI. 0 or -EOPNOTSUPP. */
+int oc_buffer_setup(void);
+
+/* Packs (or unpacks) elements between a user's layout and plain bytes. 0 or an MPI
+ * error code that nobody has been told of. */
+int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool pack);
+
+#endif

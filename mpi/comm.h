@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_COMM_H
+#define OC_MPI_COMM_H
+
+/* Communicators and their groups. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include "call.h"
+#include "exec/group.h"
+
+/* One communicator, attached to it as an attribute. */
+struct oc_comm {
+	struct oc_group *group; /* NULL: the MPI serves it */
+	int rank;
+	int size;
+	uint64_t credit; /* bytes of calls that could have been served so far */
+	bool tried;
+	uint8_t outcome; /* enum oc_outcome of its calls when there is no group */
+};
+
+/*
+ * The communicator's state for a call that all its ranks make with the same
+ * @bytes. Its group is made, collectively, once enough bytes have passed to pay
+ * for it. NULL: give the call to the MPI; @call is told which and why.
+ */
+struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes);
+
+/* How many ranks a communicator has; 0 where the call is the MPI's in any case. */
+int oc_comm_ranks(struct oc_call *call, MPI_Comm comm);
+
+/* What a call counts for whose bytes not every rank knows. */
+#define OC_CREDIT_CALL ((size_t)64 << 10)
+
+int oc_comm_setup(void); /* 0 or -errno; collective over the node */
+void oc_comm_teardown(void);
+
+#endif

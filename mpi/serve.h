@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_SERVE_H
+#define OC_MPI_SERVE_H
+
+/* From a call to its operation: whether it is ours, its shape, its plan, running that. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <mpi.h>
+
+#include "abi.h"
+#include "adapter.h"
+#include "call.h"
+#include "coll.h"
+#include "comm.h"
+#include "exec/inline.h"
+#include "type_sizes.h"
+
+/*
+ * The first look at a call: true if it has a signature of at least the agreed
+ * bytes, written to @bytes. Costs nanoseconds, touches no communicator.
+ */
+static inline bool oc_eligible(struct oc_call *call, int count, MPI_Datatype type, size_t *bytes)
+{
+	if (!oc_call_known(call))
+		return false;
+	if (count <= 0 || !type || type == oc_abi.type_null) {
+		call->outcome = count ? OC_OUTCOME_INVALID : OC_OUTCOME_EMPTY;
+		return false;
+	}
+	call->size = *bytes = oc_type_bytes(type, (size_t)count);
+	if (!oc_adapter.active)
+		return false;
+	if (*bytes && *bytes >= oc_adapter.agreed.min[call->coll])
+		return true;
+	call->outcome = oc_outcome_below(oc_adapter.agreed.min[call->coll], *bytes);
+	return false;
+}
+
+/*
+ * Runs a collective whose plan depends on @shape alone, from the group's cache.
+ * @prepared is how opening the buffers went: after an error the others are told
+ * that this rank cannot take part, and why. A failure.
+ */
+int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind);
+
+/* The same with a plan of its own, NULL without memory, which it destroys. */
+int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct oc_bind *bind);
+
+/* Fills what all shapes share. */
+struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_VBUFFER_H
+#define OC_MPI_VBUFFER_H
+
+/* Vectors of blocks: users' buffers in v-collectives. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include "exec/op.h"
+#include "segment/node.h"
+
+/* The side of a v-collective that has one block a rank. Blocks below @min, and
+ * those of other ranks' choosing, are left to the MPI through rest[]. */
+struct oc_vbuffer {
+	char *at;
+	size_t bytes;
+	uint64_t *off; /* [n] from at; NULL without memory */
+	uint64_t *len; /* [n] bytes served, 0: none; behind it there is room for [n] more */
+	int n;
+	int skip; /* as given to oc_vbuffer_open */
+	void *user;
+	const int *counts;
+	const int *displs;
+	MPI_Datatype type;
+	bool packed;
+	bool heap;
+	int rest[OC_MAX_RANKS]; /* [n] the counts left for the MPI, whatever fails */
+};
+
+/* Adds up counts; false if one is negative, which the MPI is to report. */
+bool oc_counts_total(const int *counts, int n, uint64_t *total);
+
+/* True if some block has at least @min bytes, not counting @skip: what to ask before
+ * oc_vbuffer_open. */
+bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
+
+static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
+{
+	return v->rest[i] != v->counts[i];
+}
+
+/* @skip: a block never served (own block in place), or -1. 0 or MPI error, and
+ * then rest[] is as without. */
+int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
+		    MPI_Datatype type, int n, size_t min, int skip);
+/*
+ * How many of a served block's @count elements are the MPI's after all, at the end that
+ * @sends it or not. Fewer bytes than are expected it moves without an error, as it would have
+ * alone. More are an error, in *@failure unless there is one: the MPI's part could overrun the
+ * receiver (Open MPI 4.1 does, by CMA), or leave others waiting. It gets one element if the
+ * receiver knows nothing of this and waits for a message.
+ */
+int oc_pair_rest(enum oc_pair pair, int count, bool sends, int *failure);
+/* The same of all blocks, from @pair[n] to rest[]; those that were not moved have no len[] then. */
+void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int *failure);
+/* Before the operation: whether this rank's own block, whose other end is @count of @type, is moved
+ * in it. If it were but for its ends, which differ, that is an error in any case: in @pair. */
+bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type, bool sends,
+		    uint8_t *pair);
+/* Makes it what peers may read: at, bytes and off[] may be others than before. */
+int oc_vbuffer_pack(struct oc_vbuffer *v);
+/* True if a page between the blocks, outside the shared heap, may not be there. */
+bool oc_vbuffer_has_hole(const struct oc_vbuffer *v);
+/* A failure. */
+int oc_vbuffer_unpack(struct oc_vbuffer *v);
+void oc_vbuffer_close(struct oc_vbuffer *v);
+
+#endif
