@@ -220,7 +220,7 @@ def rooms() -> list[str]:
     """Who may use whom: the table of docs/design.md."""
     if not (BUILD / "compile_commands.json").exists():
         raise NotRunError(f"no build in {BUILD}")
-    return layers.check(ROOT, BUILD, files(".c", ".h", ".cc"))
+    return layers.check(ROOT, BUILD, files(".c", ".h", ".cc", ".py"))
 
 
 def man_pages() -> list[str]:

@@ -3,11 +3,12 @@
 
 A room is a directory of C files. It uses another if a file of it includes a header from there, or if an object of it
 names a symbol that one from there defines. The table's rows are in order: a room uses rooms above it, and those
-only that its row names. Within lib, and within the kernel module, files are in no circle either.
+only that its row names. Files are in no circle either, nor those of the kernel module, nor the modules of the command.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -18,7 +19,7 @@ from pathlib import Path
 ROOMS = ("lib", "coll", "mpi", "preload")
 LIB = "lib/"
 MODULE = "kernel"  # built elsewhere: its objects are not here to be asked
-WITHOUT_CIRCLES = (LIB, f"{MODULE}/")
+COMMAND = "cli"  # Python
 MOST = 20  # C files of a room of lib
 # Programs call these by name, and the library with them, whoever defines them: the preload does.
 PROGRAM = re.compile(r"(m|c|re|p?v)alloc|free|(posix_)?memalign|aligned_alloc|malloc_usable_size|P?MPI_\w+|p?mpi_\w+")
@@ -37,8 +38,8 @@ def room_of(path: str) -> str:
 
 
 def unit_of(path: str) -> str:
-    """A header and its sources, of which there may be one for each architecture or kind of thread, are one."""
-    return re.sub(r"_(any|x86|kthread|task)$", "", str(Path(path).with_suffix("")))
+    """A header and its sources, of which there may be one for each architecture, kind of thread or MPI, are one."""
+    return re.sub(r"_(any|x86|kthread|task|openmpi\d+)$", "", str(Path(path).with_suffix("")))
 
 
 def included(root: Path, files: Iterable[Path]) -> Edges:
@@ -98,6 +99,22 @@ def called(root: Path, files: Iterable[Path]) -> Edges:
     return found
 
 
+def imported(root: Path, files: Iterable[Path]) -> Edges:
+    """From module to module of one package, also where a function imports."""
+    known = {path.relative_to(root) for path in files}
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name in known:
+        for node in ast.walk(ast.parse((root / name).read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            package, _, module = node.module.partition(".")
+            for word in [module] if module else [alias.name for alias in node.names]:
+                target = (name.parent / word).with_suffix(".py")
+                if package == name.parent.name and target in known:
+                    found[str(name), str(target)].add(f"imports {word}")
+    return found
+
+
 def circles(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
     """Sets of nodes each of which leads to all others (Tarjan, "Depth-first search and linear graph algorithms")."""
     after: dict[str, set[str]] = defaultdict(set)
@@ -145,12 +162,8 @@ def complaints(edges: Edges, table: Mapping[str, set[str]], files: Iterable[str]
         one, other = room_of(user), room_of(owner)
         if one != other and other not in table.get(one, ()):
             found.append(f"{user} {', '.join(sorted(how)[:3])} of {owner}: {one} may not use {other}")
-    within = {
-        (unit_of(user), unit_of(owner))
-        for user, owner in edges
-        if user.startswith(WITHOUT_CIRCLES) and owner.startswith(WITHOUT_CIRCLES)
-    }
-    found += [f"files in a circle: {' '.join(circle)}" for circle in circles(within)]
+    units = {(unit_of(user), unit_of(owner)) for user, owner in edges}
+    found += [f"files in a circle: {' '.join(circle)}" for circle in circles(units)]
     sources = [name for name in files if name.endswith((".c", ".cc")) and name.startswith(LIB)]
     for room in sorted({room_of(name) for name in sources}):
         count = sum(room_of(name) == room for name in sources)
@@ -160,11 +173,18 @@ def complaints(edges: Edges, table: Mapping[str, set[str]], files: Iterable[str]
 
 
 def check(root: Path, build: Path, files: Sequence[Path]) -> list[str]:
-    """The whole: `files` are the C files and headers of the project."""
+    """The whole: `files` are the C files, headers and Python files of the project."""
     ours = [path for path in files if path.relative_to(root).parts[0] in ROOMS]
     module = [path for path in files if path.relative_to(root).parts[:-1] == (MODULE,)]
     edges: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for source in (included(root, ours), named(build, root), included(root, module), called(root, module)):
+    command = [path for path in files if path.relative_to(root).parts[0] == COMMAND]
+    for source in (
+        included(root, ours),
+        named(build, root),
+        included(root, module),
+        called(root, module),
+        imported(root, command),
+    ):
         for pair, how in source.items():
             edges[pair] |= how
     names = [str(path.relative_to(root)) for path in ours]

@@ -42,6 +42,27 @@ def test_a_circle_of_files() -> None:
     assert line == "files in a circle: lib/low/a lib/low/b"
 
 
+def test_a_circle_outside_lib() -> None:
+    """A header and the source of one MPI are one file, as it were."""
+    (line,) = complaints(("mpi/abi_openmpi4.c", "mpi/b.c"), ("mpi/b.c", "mpi/abi.h"))
+    assert line == "files in a circle: mpi/abi mpi/b"
+
+
+def test_a_circle_of_the_command(tmp_path: Path) -> None:
+    """Also by an import that is put off."""
+    texts = {
+        "cli/onecopy/a.py": "from onecopy.b import thing\nimport json\n",
+        "cli/onecopy/b.py": "def late() -> None:\n    from onecopy import a, __version__\n",
+        "cli/onecopy/c.py": "from onecopy import a, b\nfrom pathlib import Path\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (line,) = layers.complaints(layers.imported(tmp_path, [tmp_path / name for name in texts]), {}, [])
+    assert line == "files in a circle: cli/onecopy/a cli/onecopy/b"
+
+
 def test_a_circle_in_the_module(tmp_path: Path) -> None:
     """By what is called, without a header that says so; comments and one's own header are no use of anybody."""
     texts = {
