@@ -16,7 +16,7 @@
 /* Segments of a call. Far below IOV_MAX, where the call's own cost is gone. */
 #define BATCH 256
 
-ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_cma_direction direction,
+ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
 		    struct oc_cursor *local, struct oc_cursor *remote, size_t len)
 {
 	struct iovec here[BATCH], there[BATCH];
@@ -31,7 +31,7 @@ ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_cma_direc
 		nthere = oc_cursor_gather(remote, there, BATCH, bytes, &bytes);
 		if (!bytes)
 			return done ? (ssize_t)done : -EFAULT;
-		if (direction == OC_CMA_READ)
+		if (direction == OC_GET)
 			moved = process_vm_readv(pid, here, nhere, there, nthere, 0);
 		else
 			moved = process_vm_writev(pid, here, nhere, there, nthere, 0);
@@ -57,7 +57,7 @@ ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_cma_direc
 	return (ssize_t)done;
 }
 
-static int move_all(const struct oc_node *node, uint32_t peer, enum oc_cma_direction direction,
+static int move_all(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
 		    void *local_addr, uint64_t remote_addr, size_t len)
 {
 	struct iovec here = {.iov_base = local_addr, .iov_len = len};
@@ -79,13 +79,13 @@ static int move_all(const struct oc_node *node, uint32_t peer, enum oc_cma_direc
 int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t remote_addr,
 		size_t len)
 {
-	return move_all(node, peer, OC_CMA_READ, dst, remote_addr, len);
+	return move_all(node, peer, OC_GET, dst, remote_addr, len);
 }
 
 int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uint64_t remote_addr,
 		 size_t len)
 {
-	return move_all(node, peer, OC_CMA_WRITE, (void *)src, remote_addr, len);
+	return move_all(node, peer, OC_PUT, (void *)src, remote_addr, len);
 }
 
 /* kernel.yama.ptrace_scope, or -1 without Yama. */

@@ -21,11 +21,9 @@ int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t r
 int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uint64_t remote_addr,
 		 size_t len);
 
-enum oc_cma_direction { OC_CMA_READ, OC_CMA_WRITE };
-
 /* Moves @len bytes between cursors and advances both. Returns the bytes moved,
  * fewer when the rest was refused, or -errno as above when all was. */
-ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_cma_direction direction,
+ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
 		    struct oc_cursor *local, struct oc_cursor *remote, size_t len);
 
 /* "" or one line on why the peer cannot be reached this way. */

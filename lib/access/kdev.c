@@ -240,7 +240,7 @@ static size_t gather(const struct oc_cursor *local, struct onecopy_segment *segm
 	return n;
 }
 
-ssize_t oc_kdev_copy(enum oc_kdev_direction direction, uint64_t cookie, uint64_t offset,
+ssize_t oc_kdev_copy(enum oc_direction direction, uint64_t cookie, uint64_t offset,
 		     struct oc_cursor *local, size_t len)
 {
 	struct onecopy_segment segments[BATCH];
@@ -254,7 +254,7 @@ ssize_t oc_kdev_copy(enum oc_kdev_direction direction, uint64_t cookie, uint64_t
 
 		argument.nr_local = (uint32_t)gather(local, segments, len - done, &bytes);
 		argument.length = bytes;
-		if (direction == OC_KDEV_GET) {
+		if (direction == OC_GET) {
 			argument.source = cookie;
 			argument.source_offset = offset + done;
 		} else {

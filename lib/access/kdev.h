@@ -65,11 +65,9 @@ bool oc_kdev_region_fresh(const struct oc_kdev_region *region);
 /* Anybody: 0 while the region exists and is not stale, else -ENOENT, -ESTALE. */
 int oc_kdev_region_check(uint64_t cookie);
 
-enum oc_kdev_direction { OC_KDEV_GET, OC_KDEV_PUT };
-
 /* Moves at most @len bytes between the region and @local, which it advances.
  * Returns the bytes moved, fewer when the rest was refused, or -errno. */
-ssize_t oc_kdev_copy(enum oc_kdev_direction direction, uint64_t cookie, uint64_t offset,
+ssize_t oc_kdev_copy(enum oc_direction direction, uint64_t cookie, uint64_t offset,
 		     struct oc_cursor *local, size_t len);
 
 /* Between two regions, neither of which need be the caller's. */

@@ -58,9 +58,8 @@ static int by_cma(const struct oc_node *node, enum direction direction, char *sh
 
 	oc_cursor_init(&local, &here, 1, 0);
 	while (len) {
-		ssize_t moved = oc_cma_move(node, node->rank,
-					    direction == LOAD ? OC_CMA_READ : OC_CMA_WRITE, &local,
-					    cursor, len);
+		ssize_t moved = oc_cma_move(node, node->rank, direction == LOAD ? OC_GET : OC_PUT,
+					    &local, cursor, len);
 
 		if (moved < 0)
 			return (int)moved;

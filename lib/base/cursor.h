@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+/* Which way bytes go between memory here, where a cursor is, and somebody else's. */
+enum oc_direction { OC_GET, OC_PUT };
+
 struct oc_cursor {
 	const struct iovec *iov;
 	size_t count;

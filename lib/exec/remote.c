@@ -244,7 +244,7 @@ char *oc_remote_at(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 	return remote->at;
 }
 
-static int move(struct oc_op *op, enum oc_kdev_direction direction, uint32_t peer,
+static int move(struct oc_op *op, enum oc_direction direction, uint32_t peer,
 		const struct offer *offer, uint64_t off, void *here, size_t len)
 {
 	struct oc_group *group = op->group;
@@ -264,9 +264,8 @@ static int move(struct oc_op *op, enum oc_kdev_direction direction, uint32_t pee
 	}
 	if ((offer->cookie || offer->in_arena) && !group->cma)
 		return err;
-	err = direction == OC_KDEV_GET
-		      ? oc_cma_read(group->node, rank, here, offer->addr + off, len)
-		      : oc_cma_write(group->node, rank, here, offer->addr + off, len);
+	err = direction == OC_GET ? oc_cma_read(group->node, rank, here, offer->addr + off, len)
+				  : oc_cma_write(group->node, rank, here, offer->addr + off, len);
 	if (!err) {
 		oc_group_stats.cma_calls++;
 		oc_group_stats.cma_bytes += len;
@@ -282,7 +281,7 @@ int oc_remote_get(struct oc_op *op, void *dst, uint32_t peer, enum oc_slot slot,
 
 	if (!look_up(op, peer, slot, &offer))
 		return -EOPNOTSUPP;
-	err = move(op, OC_KDEV_GET, peer, &offer, off, dst, len);
+	err = move(op, OC_GET, peer, &offer, off, dst, len);
 	if (!err || !(slot == OC_SLOT_RECV || offer.in_arena))
 		return err;
 	/* In an eager plan the owner has gone on. */
@@ -299,7 +298,7 @@ int oc_remote_put(struct oc_op *op, uint32_t peer, uint64_t off, const void *src
 
 	if (!look_up(op, peer, OC_SLOT_RECV, &offer))
 		return -EOPNOTSUPP;
-	if (!move(op, OC_KDEV_PUT, peer, &offer, off, from, len))
+	if (!move(op, OC_PUT, peer, &offer, off, from, len))
 		return 0;
 	return oc_relay_move(op, peer, OC_SLOT_RECV, off, from, len, true);
 }

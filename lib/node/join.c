@@ -32,7 +32,7 @@
 #include "node/bootstrap.h"
 #include "node/probe.h"
 #include "region/region.h"
-#include "region/stage.h"
+#include "access/stage.h"
 #include "segment/alive.h"
 #include "segment/segment.h"
 

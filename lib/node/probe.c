@@ -19,7 +19,7 @@
 #include "access/window.h"
 #include "base/env.h"
 #include "heap/heap.h"
-#include "region/mech_kcopy.h"
+#include "access/mech_kcopy.h"
 #include "uapi/onecopy.h"
 
 struct oc_probe {
@@ -150,12 +150,10 @@ static int probe_kcopy(const struct oc_node *node, uint32_t peer)
 	uint64_t seen = 0, echo = rank->probe_token ^ (node->rank + 1), back = 0;
 	uint64_t offset = offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
 	const struct {
-		enum oc_kdev_direction direction;
+		enum oc_direction direction;
 		uint64_t *word;
 		uint64_t offset;
-	} moves[] = {{OC_KDEV_GET, &seen, 0},
-		     {OC_KDEV_PUT, &echo, offset},
-		     {OC_KDEV_GET, &back, offset}};
+	} moves[] = {{OC_GET, &seen, 0}, {OC_PUT, &echo, offset}, {OC_GET, &back, offset}};
 
 	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
 		struct iovec iov = {.iov_base = moves[i].word, .iov_len = sizeof(uint64_t)};

@@ -13,7 +13,7 @@
 #include "base/futex.h"
 #include "heap/heap.h"
 #include "region/region_ref.h"
-#include "region/stage.h"
+#include "access/stage.h"
 #include "segment/alive.h"
 #include "uapi/onecopy.h"
 
@@ -69,19 +69,16 @@ static int make_cookie(struct oc_node *node, uint32_t slot, oc_cookie *cookie)
 
 /* For this rank's service thread: the region behind a peer's request, without a hazard;
  * oc_region_destroy() asks oc_stage_serves() instead. */
-static int own(struct oc_node *node, oc_cookie cookie, uint32_t need, struct oc_region_ref *ref)
+static int own(struct oc_node *node, oc_cookie cookie, uint32_t need, struct oc_target *target)
 {
 	uint32_t index = oc_cookie_slot(node, cookie);
 
 	if (!cookie || oc_cookie_owner(node, cookie) != node->rank ||
 	    atomic_load(&node->table->owned[index]) != cookie)
 		return -EINVAL;
-	ref->cookie = cookie;
-	ref->owner = node->rank;
-	ref->slot = &oc_region_area(node, node->rank)->slot[index];
-	ref->hazard = NULL;
-	oc_region_read(node, ref);
-	return (ref->flags & need) == need ? 0 : -EACCES;
+	*target = (struct oc_target){.owner = node->rank, .cookie = cookie};
+	oc_region_read(node, &oc_region_area(node, node->rank)->slot[index], target);
+	return (target->flags & need) == need ? 0 : -EACCES;
 }
 
 int oc_region_table_create(struct oc_node *node)

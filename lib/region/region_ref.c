@@ -52,55 +52,55 @@ static bool owner_alive(struct oc_node *node, uint32_t owner)
 	return true;
 }
 
-void oc_region_read(const struct oc_node *node, struct oc_region_ref *ref)
+void oc_region_read(const struct oc_node *node, const struct oc_region_slot *slot,
+		    struct oc_target *target)
 {
-	const struct oc_region_slot *slot = ref->slot;
-	struct oc_region_area *area = oc_region_area(node, ref->owner);
+	struct oc_region_area *area = oc_region_area(node, target->owner);
 	uint32_t first = slot->first;
 
-	ref->flags = slot->flags;
-	ref->bytes = slot->bytes;
-	ref->heap = slot->heap;
-	ref->kernel = slot->kernel;
-	ref->nsegs = slot->nsegs;
-	ref->segs = &slot->one;
-	if (ref->nsegs <= 1)
+	target->flags = slot->flags;
+	target->bytes = slot->bytes;
+	target->heap = slot->heap;
+	target->kernel = slot->kernel;
+	target->nsegs = slot->nsegs;
+	target->segs = &slot->one;
+	if (target->nsegs <= 1)
 		return;
 	/* Believe a peer's table only as far as it stays inside its area. */
-	if (first > OC_REGION_SEGS || ref->nsegs > OC_REGION_SEGS - first)
-		ref->nsegs = 0;
+	if (first > OC_REGION_SEGS || target->nsegs > OC_REGION_SEGS - first)
+		target->nsegs = 0;
 	else
-		ref->segs = &area->seg[first];
+		target->segs = &area->seg[first];
 }
 
 int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 		      struct oc_region_ref *ref)
 {
+	uint32_t owner = oc_cookie_owner(node, cookie);
 	int err;
 
-	ref->cookie = cookie;
-	ref->owner = oc_cookie_owner(node, cookie);
-	if (!cookie || ref->owner >= node->nranks)
+	if (!cookie || owner >= node->nranks)
 		return -EINVAL;
-	if (!owner_alive(node, ref->owner))
+	if (!owner_alive(node, owner))
 		return -EPIPE;
-	ref->slot = &oc_region_area(node, ref->owner)->slot[oc_cookie_slot(node, cookie)];
+	ref->target = (struct oc_target){.owner = owner, .cookie = cookie, .window = &ref->window};
+	ref->slot = &oc_region_area(node, owner)->slot[oc_cookie_slot(node, cookie)];
 	err = -EINVAL;
 	/* Look before taking hold: who tries a void cookie over and over must
 	 * not keep the owner waiting in drain(). */
 	if (atomic_load(&ref->slot->cookie) != cookie)
-		return owner_alive(node, ref->owner) ? err : -EPIPE;
+		return owner_alive(node, owner) ? err : -EPIPE;
 	oc_window_begin(&ref->window, node);
 	ref->hazard = take_hazard(node, cookie);
 	if (atomic_load(&ref->slot->cookie) != cookie) {
 		/* An owner that leaves says so before it voids its cookies. */
-		if (!owner_alive(node, ref->owner))
+		if (!owner_alive(node, owner))
 			err = -EPIPE;
 		goto release;
 	}
-	oc_region_read(node, ref);
+	oc_region_read(node, ref->slot, &ref->target);
 	err = -EACCES;
-	if ((ref->flags & need) != need)
+	if ((ref->target.flags & need) != need)
 		goto release;
 	return 0;
 
@@ -111,9 +111,9 @@ release:
 
 int oc_region_consume(struct oc_region_ref *ref)
 {
-	uint64_t expected = ref->cookie;
+	uint64_t expected = ref->target.cookie;
 
-	if (!(ref->flags & OC_REGION_SINGLEUSE))
+	if (!(ref->target.flags & OC_REGION_SINGLEUSE))
 		return 0;
 	return atomic_compare_exchange_strong(&ref->slot->cookie, &expected, 0) ? 0 : -EINVAL;
 }

@@ -21,6 +21,7 @@
 
 #include <onecopy/onecopy.h>
 
+#include "access/target.h"
 #include "access/window.h"
 #include "segment/area.h"
 #include "segment/node.h"
@@ -61,17 +62,10 @@ _Static_assert(sizeof(struct oc_region_area) <= OC_AREA_REGION_BYTES, "fits its 
 
 /* A region somebody is copying. */
 struct oc_region_ref {
-	oc_cookie cookie;
-	uint32_t owner;
-	uint32_t flags;
-	bool heap;
-	uint64_t bytes;
-	const struct iovec *segs; /* in the control segment */
-	size_t nsegs;
+	struct oc_target target; /* its segments are in the control segment */
 	_Atomic uint64_t *hazard;
 	struct oc_region_slot *slot;
 	struct oc_window_use window; /* of the owner's arena */
-	uint64_t kernel;
 };
 
 static inline struct oc_region_area *oc_region_area(const struct oc_node *node, uint32_t rank)
@@ -102,7 +96,8 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 int oc_region_consume(struct oc_region_ref *ref);
 void oc_region_release(struct oc_region_ref *ref);
 
-/* Fills in what the slot says, which must be kept from changing. */
-void oc_region_read(const struct oc_node *node, struct oc_region_ref *ref);
+/* Fills in, beside cookie and owner, what the slot says, which must be kept from changing. */
+void oc_region_read(const struct oc_node *node, const struct oc_region_slot *slot,
+		    struct oc_target *target);
 
 #endif

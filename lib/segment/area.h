@@ -12,7 +12,7 @@
 #define OC_AREA_BOARD_BYTES	0x080000u
 #define OC_AREA_REGION_OFF	0x080000u /* region table and segments: lib/region/region.h */
 #define OC_AREA_REGION_BYTES	0x0e0000u
-#define OC_AREA_STAGE_OFF	0x160000u /* staging channel: lib/region/mech_staged.c */
+#define OC_AREA_STAGE_OFF	0x160000u /* staging channel: lib/access/mech_staged.c */
 #define OC_AREA_STAGE_BYTES	0x090000u
 #define OC_AREA_PIN_CACHE_OFF	0x1f0000u /* kernel regions: lib/access/pin_cache.h */
 #define OC_AREA_PIN_CACHE_BYTES 0x010000u

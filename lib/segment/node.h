@@ -71,6 +71,14 @@ struct oc_node_peer {
 	_Atomic uint64_t seen_ms; /* when a copy last asked whether it is alive */
 };
 
+/* What was taken from other ranks or to them, by index of the OC_MECH_* bit:
+ * lib/access/access.h counts. */
+struct oc_moved {
+	_Atomic uint64_t calls[OC_MECH_COUNT];
+	_Atomic uint64_t bytes[OC_MECH_COUNT];
+	_Atomic uint64_t demotions; /* mechanisms that should have and refused */
+};
+
 struct oc_pin_cache;
 struct oc_region_table;
 struct oc_stage_service;
@@ -96,11 +104,9 @@ struct oc_node {
 	struct oc_windows *windows;	  /* NULL: peers' arenas are mapped whole */
 	struct oc_pin_cache *pin_cache;	  /* this rank's memory as kernel regions */
 	struct oc_region_table *table;	  /* this rank's regions: lib/region/region.c */
-	struct oc_stage_service *service; /* the thread behind it: lib/region/stage.c */
+	struct oc_stage_service *service; /* the thread behind it: lib/access/stage.c */
 	_Atomic uint32_t mech_mask;	  /* OC_MECH_* this process may use */
-	_Atomic uint64_t mech_calls[OC_MECH_COUNT]; /* served, by index of the OC_MECH_* bit */
-	_Atomic uint64_t mech_bytes[OC_MECH_COUNT];
-	_Atomic uint64_t demotions;
+	struct oc_moved moved;		  /* by oc_get() and the like */
 };
 
 struct oc_node_attr;

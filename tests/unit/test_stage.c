@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "access/safe_copy.h"
-#include "region/mech.h"
+#include "access/mech.h"
 #include "region/region.h"
-#include "region/stage.h"
+#include "access/stage.h"
 #include "segment/alive.h"
 #include "segment/segment.h"
 
@@ -134,16 +134,14 @@ static void tear_down(void)
 	free(ranks[0].peers);
 }
 
-static ssize_t transfer(uint32_t rank, enum oc_stage_direction direction, char *buf, size_t len)
+static ssize_t transfer(uint32_t rank, enum oc_direction direction, char *buf, size_t len)
 {
-	struct oc_region_ref region = {.cookie = cookie, .owner = 0, .bytes = BYTES};
+	struct oc_target target = {.cookie = cookie, .owner = 0, .bytes = BYTES};
 	struct iovec iov = {.iov_base = buf, .iov_len = len};
 	struct oc_cursor local;
 
 	oc_cursor_init(&local, &iov, 1, 0);
-	return direction == OC_STAGE_GET
-		       ? oc_mech_staged.get(&ranks[rank], &region, 0, &local, len)
-		       : oc_mech_staged.put(&ranks[rank], &region, 0, &local, len);
+	return oc_mech_staged.move(&ranks[rank], &target, direction, 0, &local, len);
 }
 
 static void expect(const char *at, size_t len, char value)
@@ -158,7 +156,7 @@ static void *get_in_vain(void *arg)
 	static char buf[BYTES];
 
 	plan = *(const struct plan *)arg;
-	CHECK(transfer(1, OC_STAGE_GET, buf, BYTES) == -EFAULT);
+	CHECK(transfer(1, OC_GET, buf, BYTES) == -EFAULT);
 	return NULL;
 }
 
@@ -167,7 +165,7 @@ static void *put_all(void *arg)
 	static char buf[BYTES];
 
 	memset(buf, 2, sizeof(buf));
-	CHECK(transfer(2, OC_STAGE_PUT, buf, BYTES) == (ssize_t)BYTES);
+	CHECK(transfer(2, OC_PUT, buf, BYTES) == (ssize_t)BYTES);
 	return NULL;
 }
 
@@ -212,7 +210,7 @@ static void *hammer(void *arg)
 
 		plan = (struct plan){.fails = rand_r(&seed) % 3 ? 0 : 1 + rand_r(&seed) % 4};
 		memset(buf, 2 + (int)rank, len);
-		moved = transfer(rank, get ? OC_STAGE_GET : OC_STAGE_PUT, buf, len);
+		moved = transfer(rank, get ? OC_GET : OC_PUT, buf, len);
 		CHECK(moved == (ssize_t)len || (moved == -EFAULT && plan.fails));
 		/* A chunk is one request's. */
 		for (size_t c = 0; moved > 0 && c < chunks; c++)

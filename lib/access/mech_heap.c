@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Regions in the owner's shared heap are plain memory here: one copy by this
- * core, no system call. So is every region of this process itself.
+ * What lies in the owner's shared heap is plain memory here: one copy by this core, no
+ * system call. So is all memory of this process itself.
  */
-#include "region/mech.h"
+#include "access/mech.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,47 +16,45 @@
 
 /* @piece is as the owner sees it, and made shorter. False when it is not all in its
  * arena, or cannot be mapped. */
-static bool translate(struct oc_node *node, const struct oc_region_ref *region, struct iovec *piece)
+static bool translate(struct oc_node *node, const struct oc_target *target, struct iovec *piece)
 {
-	uint64_t off = (uintptr_t)piece->iov_base - node->ranks[region->owner].arena_base;
+	uint64_t off = (uintptr_t)piece->iov_base - node->ranks[target->owner].arena_base;
 
-	if (region->owner == node->rank)
+	if (target->owner == node->rank)
 		return true;
 	if (piece->iov_len > PIECE_MAX)
 		piece->iov_len = PIECE_MAX;
-	piece->iov_base = oc_window_at(&region->window, node, region->owner, off, piece->iov_len);
+	piece->iov_base = oc_window_at(target->window, node, target->owner, off, piece->iov_len);
 	return piece->iov_base;
 }
 
-static bool reaches(const struct oc_node *node, const struct oc_region_ref *region)
+static bool reaches(const struct oc_node *node, const struct oc_target *target)
 {
-	return region->owner == node->rank ||
-	       (region->heap && node->peers[region->owner].arena_size);
+	return target->owner == node->rank ||
+	       (target->heap && node->peers[target->owner].arena_size);
 }
 
-enum direction { GET, PUT };
-
-static ssize_t heap_transfer(struct oc_node *node, const struct oc_region_ref *region,
-			     uint64_t offset, struct oc_cursor *local, size_t len,
-			     enum direction direction)
+static ssize_t heap_move(struct oc_node *node, const struct oc_target *target,
+			 enum oc_direction direction, uint64_t offset, struct oc_cursor *local,
+			 size_t len)
 {
 	bool stream = len >= OC_MECH_STREAM_BYTES;
 	struct oc_cursor remote;
 	size_t done = 0;
 
-	if (!reaches(node, region))
+	if (!reaches(node, target))
 		return -EOPNOTSUPP;
-	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
+	oc_cursor_init(&remote, target->segs, target->nsegs, offset);
 	while (done < len) {
 		struct iovec here, there;
 		size_t part = len - done;
 
 		if (!oc_cursor_piece(local, &here) || !oc_cursor_piece(&remote, &there) ||
-		    !translate(node, region, &there))
+		    !translate(node, target, &there))
 			return done ? (ssize_t)done : -EFAULT;
 		part = here.iov_len < part ? here.iov_len : part;
 		part = there.iov_len < part ? there.iov_len : part;
-		if (direction == GET)
+		if (direction == OC_GET)
 			oc_copy_bytes(here.iov_base, there.iov_base, part, stream);
 		else
 			oc_copy_bytes(there.iov_base, here.iov_base, part, stream);
@@ -67,28 +65,16 @@ static ssize_t heap_transfer(struct oc_node *node, const struct oc_region_ref *r
 	return (ssize_t)done;
 }
 
-static ssize_t heap_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-			struct oc_cursor *local, size_t len)
-{
-	return heap_transfer(node, region, offset, local, len, GET);
-}
-
-static ssize_t heap_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-			struct oc_cursor *local, size_t len)
-{
-	return heap_transfer(node, region, offset, local, len, PUT);
-}
-
-static void *heap_at(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
+static void *heap_at(struct oc_node *node, const struct oc_target *target, uint64_t offset,
 		     size_t *len)
 {
 	struct oc_cursor remote;
 	struct iovec piece;
 
-	if (!reaches(node, region))
+	if (!reaches(node, target))
 		return NULL;
-	oc_cursor_init(&remote, region->segs, region->nsegs, offset);
-	if (!oc_cursor_piece(&remote, &piece) || !translate(node, region, &piece))
+	oc_cursor_init(&remote, target->segs, target->nsegs, offset);
+	if (!oc_cursor_piece(&remote, &piece) || !translate(node, target, &piece))
 		return NULL;
 	*len = piece.iov_len;
 	return piece.iov_base;
@@ -113,7 +99,6 @@ const struct oc_mech oc_mech_heap = {
 	.bit = OC_MECH_HEAP,
 	.flags = OC_MECH_POINTS,
 	.probe = heap_probe,
-	.get = heap_get,
-	.put = heap_put,
+	.move = heap_move,
 	.at = heap_at,
 };

@@ -31,7 +31,7 @@
 
 #include <onecopy/onecopy.h>
 
-#include "region/region_ref.h"
+#include "access/target.h"
 #include "segment/area.h"
 #include "segment/node.h"
 
@@ -45,8 +45,6 @@ struct oc_stage_word {
 	_Alignas(OC_CACHELINE) _Atomic uint32_t value;
 	_Atomic uint32_t sleepers;
 };
-
-enum oc_stage_direction { OC_STAGE_GET, OC_STAGE_PUT };
 
 struct oc_stage_request {
 	uint64_t cookie;
@@ -83,9 +81,9 @@ void oc_stage_publish(struct oc_stage_word *word, uint32_t value);
  * time to ask whether the other side still lives. */
 void oc_stage_wait(const struct oc_node *node, struct oc_stage_word *word, uint32_t seen);
 
-/* The region of this rank that a request names, for the service to copy. 0 or -errno. */
+/* The memory of this rank that a request names, for the service to copy. 0 or -errno. */
 typedef int oc_stage_lookup(struct oc_node *node, oc_cookie cookie, uint32_t need,
-			    struct oc_region_ref *ref);
+			    struct oc_target *target);
 
 /* Starts this rank's service thread. 0 or -errno: then nobody can stage. */
 int oc_stage_start(struct oc_node *node, oc_stage_lookup *lookup);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Two copies through the owner's staging channel. Needs nothing but the control
- * segment, so it reaches every region, and it never faults: both ends let the
+ * segment, so it reaches all memory whose owner serves, and it never faults: both ends let the
  * kernel copy (lib/access/safe_copy.c).
  */
-#include "region/mech.h"
+#include "access/mech.h"
 #include "segment/alive.h"
 
 #include <errno.h>
 
 #include "access/safe_copy.h"
-#include "region/stage.h"
+#include "access/stage.h"
 
 /* One request from its other side. */
 struct asking {
@@ -135,7 +135,7 @@ static int send_chunk(const struct asking *it, struct oc_cursor *local, uint32_t
 static int pump(const struct asking *it, const struct oc_stage_request *request,
 		struct oc_cursor *local)
 {
-	bool get = request->direction == OC_STAGE_GET;
+	bool get = request->direction == OC_GET;
 	uint32_t done = 0;
 	int err = 0;
 
@@ -171,18 +171,20 @@ static int ask(struct asking *it, const struct oc_stage_request *request, struct
 	return err;
 }
 
-static ssize_t staged_transfer(struct oc_node *node, const struct oc_region_ref *region,
-			       uint64_t offset, struct oc_cursor *local, size_t len,
-			       enum oc_stage_direction direction)
+static ssize_t staged_move(struct oc_node *node, const struct oc_target *target,
+			   enum oc_direction direction, uint64_t offset, struct oc_cursor *local,
+			   size_t len)
 {
 	struct asking it = {
-		.node = node, .stage = oc_stage_of(node, region->owner), .owner = region->owner};
+		.node = node, .stage = oc_stage_of(node, target->owner), .owner = target->owner};
 	size_t done = 0;
 
+	if (!target->cookie)
+		return -EOPNOTSUPP;
 	if (!atomic_load(&it.stage->running))
-		return oc_node_peer_alive(node, region->owner) ? -EOPNOTSUPP : -EPIPE;
+		return oc_node_peer_alive(node, target->owner) ? -EOPNOTSUPP : -EPIPE;
 	while (done < len) {
-		struct oc_stage_request request = {.cookie = region->cookie,
+		struct oc_stage_request request = {.cookie = target->cookie,
 						   .offset = offset + done,
 						   .rank = node->rank,
 						   .direction = direction};
@@ -197,18 +199,6 @@ static ssize_t staged_transfer(struct oc_node *node, const struct oc_region_ref 
 	return (ssize_t)done;
 }
 
-static ssize_t staged_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-			  struct oc_cursor *local, size_t len)
-{
-	return staged_transfer(node, region, offset, local, len, OC_STAGE_GET);
-}
-
-static ssize_t staged_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-			  struct oc_cursor *local, size_t len)
-{
-	return staged_transfer(node, region, offset, local, len, OC_STAGE_PUT);
-}
-
 /* The join itself has shown that the control segment is shared. */
 static int staged_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
 {
@@ -219,6 +209,5 @@ const struct oc_mech oc_mech_staged = {
 	.name = "staged",
 	.bit = OC_MECH_STAGED,
 	.probe = staged_probe,
-	.get = staged_get,
-	.put = staged_put,
+	.move = staged_move,
 };

@@ -10,28 +10,28 @@
 #include <sys/types.h>
 
 #include "access/kdev.h"
+#include "access/target.h"
 #include "base/cursor.h"
-#include "region/region_ref.h"
 #include "segment/node.h"
 
 /* oc_mech.probe() of the mechanism @bit. */
 int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why, size_t size);
 
-/* Whether the module reaches this region by the mechanism @bit. */
-bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_region_ref *region, uint32_t bit);
+/* Whether the module reaches this memory by the mechanism @bit. */
+bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_target *target, uint32_t bit);
 
 /*
  * What an error of the module means to a peer. Stale: memory of the owner that
- * is not there any more. Gone, while the caller's reference keeps the owner from
- * destroying it: the owner is.
+ * is not there any more. Gone, while the caller keeps the owner from destroying it: the
+ * owner is.
  */
 static inline ssize_t oc_kcopy_error(ssize_t err)
 {
 	return err == -ESTALE ? -EFAULT : err == -ENOENT ? -EPIPE : err;
 }
 
-/* oc_kdev_copy() with the errors of oc_mech.get(). */
-ssize_t oc_kcopy_move(enum oc_kdev_direction direction, const struct oc_region_ref *region,
-		      uint64_t offset, struct oc_cursor *local, size_t len);
+/* oc_kdev_copy() with the errors of oc_mech.move(). */
+ssize_t oc_kcopy_move(enum oc_direction direction, const struct oc_target *target, uint64_t offset,
+		      struct oc_cursor *local, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "region/stage.h"
+#include "access/stage.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -95,7 +95,7 @@ static int await_chunks(const struct serving *it, struct oc_stage_word *word, ui
 /* The requester learns of the last chunk by the end of the session. */
 static int serve_chunk(struct serving *it, uint32_t chunk, size_t len, bool last)
 {
-	bool get = it->request.direction == OC_STAGE_GET;
+	bool get = it->request.direction == OC_GET;
 	struct oc_stage_word *theirs = get ? &it->stage->emptied : &it->stage->filled;
 	struct oc_stage_word *ours = get ? &it->stage->filled : &it->stage->emptied;
 	char *ring = it->stage->chunk[chunk % OC_STAGE_CHUNKS];
@@ -113,18 +113,18 @@ static int serve_chunk(struct serving *it, uint32_t chunk, size_t len, bool last
 static int serve_all(struct serving *it)
 {
 	struct oc_stage_request *request = &it->request;
-	uint32_t need = request->direction == OC_STAGE_GET ? OC_REGION_READ : OC_REGION_WRITE;
-	struct oc_region_ref region;
+	uint32_t need = request->direction == OC_GET ? OC_REGION_READ : OC_REGION_WRITE;
+	struct oc_target target;
 	uint32_t done = 0;
-	int err = it->node->service->lookup(it->node, request->cookie, need, &region);
+	int err = it->node->service->lookup(it->node, request->cookie, need, &target);
 
 	if (err)
 		return err;
 	/* The requester has looked all this up as well, but it is its word. */
-	if (request->offset > region.bytes || request->bytes > region.bytes - request->offset ||
+	if (request->offset > target.bytes || request->bytes > target.bytes - request->offset ||
 	    request->bytes > OC_STAGE_MAX || request->rank >= it->node->nranks)
 		return -EINVAL;
-	oc_cursor_init(&it->cursor, region.segs, region.nsegs, request->offset);
+	oc_cursor_init(&it->cursor, target.segs, target.nsegs, request->offset);
 	for (uint32_t chunk = 0; done < request->bytes && !err; chunk++) {
 		uint32_t len = request->bytes - done;
 
@@ -149,8 +149,7 @@ static void serve(struct oc_node *node, uint32_t session)
 	atomic_store(&stage->serving, 0);
 	atomic_store(&stage->status, err);
 	if (err)
-		oc_stage_publish(it.request.direction == OC_STAGE_GET ? &stage->filled
-								      : &stage->emptied,
+		oc_stage_publish(it.request.direction == OC_GET ? &stage->filled : &stage->emptied,
 				 OC_STAGE_FAILED);
 	oc_stage_publish(&stage->ended, session);
 }

@@ -3,7 +3,7 @@
  * The kernel module shows the region here, and it is plain memory: one copy by
  * this core. The mapping costs a system call and an entry a page, so a region
  * is mapped when it comes again, and kept mapped (lib/access/map_cache.c); the first copy
- * of each is the kernel's (lib/region/mech_kcopy.c).
+ * of each is the kernel's (lib/access/mech_kcopy.c).
  *
  * A region is what its owner declared, to the byte, and mappings are of pages:
  * what lies before its first and behind its last whole page the kernel copies.
@@ -12,18 +12,18 @@
  * old pages. So after a copy the kernel is asked whether the region was still
  * good, and when it was not, another mechanism does the copy over again.
  */
-#include "region/mech.h"
+#include "access/mech.h"
 
 #include <errno.h>
 
 #include "access/map_cache.h"
 #include "bytes/copy.h"
-#include "region/mech_kcopy.h"
+#include "access/mech_kcopy.h"
 
 /* One copy by means of a mapping. */
 struct shown {
-	const struct oc_region_ref *region;
-	enum oc_kdev_direction direction;
+	const struct oc_target *target;
+	enum oc_direction direction;
 	uint64_t first; /* what is mapped: [first, end) of the region */
 	uint64_t end;
 	char *at; /* of byte @first */
@@ -39,9 +39,9 @@ static void find_pages(struct shown *it)
 	uint64_t base;
 
 	it->first = it->end = 0;
-	oc_cursor_init(&cursor, it->region->segs, it->region->nsegs, 0);
-	if (it->region->nsegs != 1 || !oc_cursor_piece(&cursor, &piece) ||
-	    piece.iov_len != it->region->bytes)
+	oc_cursor_init(&cursor, it->target->segs, it->target->nsegs, 0);
+	if (it->target->nsegs != 1 || !oc_cursor_piece(&cursor, &piece) ||
+	    piece.iov_len != it->target->bytes)
 		return;
 	base = (uintptr_t)piece.iov_base;
 	it->first = (0 - base) & mask;
@@ -54,13 +54,13 @@ static void find_pages(struct shown *it)
  * may do them. */
 static bool wants_kcopy(const struct oc_node *node, const struct shown *it)
 {
-	const struct oc_region_ref *region = it->region;
+	const struct oc_target *target = it->target;
 
 	if (!oc_mech_allowed(node, &oc_mech_kcopy) ||
-	    !oc_kcopy_reaches(node, region, OC_MECH_KCOPY))
+	    !oc_kcopy_reaches(node, target, OC_MECH_KCOPY))
 		return false;
-	return it->first == it->end || region->flags & OC_REGION_SINGLEUSE ||
-	       !(region->flags & OC_REGION_READ) || !oc_map_cache_seen(region->kernel);
+	return it->first == it->end || target->flags & OC_REGION_SINGLEUSE ||
+	       !(target->flags & OC_REGION_READ) || !oc_map_cache_seen(target->kernel);
 }
 
 /* From or to the mapped bytes at @from. */
@@ -75,7 +75,7 @@ static ssize_t copy_shown(const struct shown *it, char *from, struct oc_cursor *
 		if (!oc_cursor_piece(local, &here))
 			return done ? (ssize_t)done : -EFAULT;
 		part = here.iov_len < part ? here.iov_len : part;
-		if (it->direction == OC_KDEV_GET)
+		if (it->direction == OC_GET)
 			oc_copy_bytes(here.iov_base, from + done, part, it->stream);
 		else
 			oc_copy_bytes(from + done, here.iov_base, part, it->stream);
@@ -99,7 +99,7 @@ static ssize_t copy_all(const struct shown *it, uint64_t offset, struct oc_curso
 		if (mapped)
 			moved = copy_shown(it, it->at + (at - it->first), local, until - at);
 		else
-			moved = oc_kcopy_move(it->direction, it->region, at, local, until - at);
+			moved = oc_kcopy_move(it->direction, it->target, at, local, until - at);
 		if (moved <= 0)
 			return at > offset ? (ssize_t)(at - offset) : moved;
 		at += (uint64_t)moved;
@@ -107,50 +107,38 @@ static ssize_t copy_all(const struct shown *it, uint64_t offset, struct oc_curso
 	return (ssize_t)len;
 }
 
-static ssize_t map_transfer(struct oc_node *node, const struct oc_region_ref *region,
-			    uint64_t offset, struct oc_cursor *local, size_t len,
-			    enum oc_kdev_direction direction)
+static ssize_t map_move(struct oc_node *node, const struct oc_target *target,
+			enum oc_direction direction, uint64_t offset, struct oc_cursor *local,
+			size_t len)
 {
 	struct shown it = {
-		.region = region, .direction = direction, .stream = len >= OC_MECH_STREAM_BYTES};
-	bool write = region->flags & OC_REGION_WRITE;
+		.target = target, .direction = direction, .stream = len >= OC_MECH_STREAM_BYTES};
+	bool write = target->flags & OC_REGION_WRITE;
 	struct oc_cursor start = *local;
 	struct oc_map_cache *map = NULL;
 	ssize_t moved;
 	int err = 0;
 
-	if (!oc_kcopy_reaches(node, region, OC_MECH_MAP))
+	if (!oc_kcopy_reaches(node, target, OC_MECH_MAP))
 		return -EOPNOTSUPP;
 	find_pages(&it);
 	if (wants_kcopy(node, &it))
 		return -EOPNOTSUPP;
 	/* A mapping can be read: not if the region may not. */
-	if (!(region->flags & OC_REGION_READ))
+	if (!(target->flags & OC_REGION_READ))
 		it.first = it.end = 0;
 	if (it.first < it.end)
-		err = oc_map_cache_get(region->kernel, it.first, it.end - it.first, write, &map,
+		err = oc_map_cache_get(target->kernel, it.first, it.end - it.first, write, &map,
 				       &it.at);
 	if (err)
 		return oc_kcopy_error(err);
 	moved = copy_all(&it, offset, local, len);
 	if (map)
 		oc_map_cache_put(map);
-	err = map ? oc_kdev_region_check(region->kernel) : 0;
+	err = map ? oc_kdev_region_check(target->kernel) : 0;
 	if (err)
 		*local = start;
 	return err ? oc_kcopy_error(err) : moved;
-}
-
-static ssize_t map_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-		       struct oc_cursor *local, size_t len)
-{
-	return map_transfer(node, region, offset, local, len, OC_KDEV_GET);
-}
-
-static ssize_t map_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-		       struct oc_cursor *local, size_t len)
-{
-	return map_transfer(node, region, offset, local, len, OC_KDEV_PUT);
 }
 
 static int map_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
@@ -162,6 +150,5 @@ const struct oc_mech oc_mech_map = {
 	.name = "map",
 	.bit = OC_MECH_MAP,
 	.probe = map_probe,
-	.get = map_get,
-	.put = map_put,
+	.move = map_move,
 };

@@ -4,15 +4,15 @@
  * pages were found and pinned when the region was made, so nothing is looked up
  * again, and who may reach them is the region's matter, not ptrace's. The right
  * way for memory that is used once; what comes again is better mapped
- * (lib/region/mech_map.c).
+ * (lib/access/mech_map.c).
  */
-#include "region/mech_kcopy.h"
+#include "access/mech_kcopy.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "region/mech.h"
+#include "access/mech.h"
 
 int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why, size_t size)
 {
@@ -37,15 +37,15 @@ int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char
 	return it->kernel_err ? -it->kernel_err : -ENODEV;
 }
 
-bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_region_ref *region, uint32_t bit)
+bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_target *target, uint32_t bit)
 {
-	return region->kernel && node->peers[region->owner].kernel & bit;
+	return target->kernel && node->peers[target->owner].kernel & bit;
 }
 
-ssize_t oc_kcopy_move(enum oc_kdev_direction direction, const struct oc_region_ref *region,
-		      uint64_t offset, struct oc_cursor *local, size_t len)
+ssize_t oc_kcopy_move(enum oc_direction direction, const struct oc_target *target, uint64_t offset,
+		      struct oc_cursor *local, size_t len)
 {
-	return oc_kcopy_error(oc_kdev_copy(direction, region->kernel, offset, local, len));
+	return oc_kcopy_error(oc_kdev_copy(direction, target->kernel, offset, local, len));
 }
 
 static int kcopy_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
@@ -53,25 +53,17 @@ static int kcopy_probe(const struct oc_node *node, uint32_t peer, char *why, siz
 	return oc_kcopy_probe(node, peer, OC_MECH_KCOPY, why, size);
 }
 
-static ssize_t kcopy_get(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-			 struct oc_cursor *local, size_t len)
+static ssize_t kcopy_move(struct oc_node *node, const struct oc_target *target,
+			  enum oc_direction direction, uint64_t offset, struct oc_cursor *local,
+			  size_t len)
 {
-	if (!oc_kcopy_reaches(node, region, OC_MECH_KCOPY))
+	if (!oc_kcopy_reaches(node, target, OC_MECH_KCOPY))
 		return -EOPNOTSUPP;
-	return oc_kcopy_move(OC_KDEV_GET, region, offset, local, len);
+	return oc_kcopy_move(direction, target, offset, local, len);
 }
 
-static ssize_t kcopy_put(struct oc_node *node, const struct oc_region_ref *region, uint64_t offset,
-			 struct oc_cursor *local, size_t len)
-{
-	if (!oc_kcopy_reaches(node, region, OC_MECH_KCOPY))
-		return -EOPNOTSUPP;
-	return oc_kcopy_move(OC_KDEV_PUT, region, offset, local, len);
-}
-
-static ssize_t kcopy_between(struct oc_node *node, const struct oc_region_ref *dst,
-			     uint64_t dst_offset, const struct oc_region_ref *src,
-			     uint64_t src_offset, size_t len)
+static ssize_t kcopy_between(struct oc_node *node, const struct oc_target *dst, uint64_t dst_offset,
+			     const struct oc_target *src, uint64_t src_offset, size_t len)
 {
 	if (!oc_kcopy_reaches(node, dst, OC_MECH_KCOPY) ||
 	    !oc_kcopy_reaches(node, src, OC_MECH_KCOPY))
@@ -85,7 +77,6 @@ const struct oc_mech oc_mech_kcopy = {
 	.bit = OC_MECH_KCOPY,
 	.flags = OC_MECH_BETWEEN,
 	.probe = kcopy_probe,
-	.get = kcopy_get,
-	.put = kcopy_put,
+	.move = kcopy_move,
 	.between = kcopy_between,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "region/mech.h"
+#include "access/mech.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,9 +45,9 @@ int oc_mech_stats(const oc_node *node, struct oc_mech_stats *stats)
 	if (!node || !oc_node_mine(node) || !stats)
 		return -EINVAL;
 	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
-		stats->calls[i] = atomic_load_explicit(&node->mech_calls[i], memory_order_relaxed);
-		stats->bytes[i] = atomic_load_explicit(&node->mech_bytes[i], memory_order_relaxed);
+		stats->calls[i] = atomic_load_explicit(&node->moved.calls[i], memory_order_relaxed);
+		stats->bytes[i] = atomic_load_explicit(&node->moved.bytes[i], memory_order_relaxed);
 	}
-	stats->demotions = atomic_load_explicit(&node->demotions, memory_order_relaxed);
+	stats->demotions = atomic_load_explicit(&node->moved.demotions, memory_order_relaxed);
 	return 0;
 }
