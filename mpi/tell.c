@@ -108,15 +108,10 @@ out:
 /* The mechanisms by which this rank reaches all of the node's ranks. */
 static uint32_t usable(const struct oc_node *node)
 {
-	uint32_t mech = OC_MECH_MAP | OC_MECH_KCOPY | OC_MECH_CMA;
+	uint32_t mech = UINT32_MAX;
 
-	for (uint32_t i = 0; i < node->nranks; i++) {
-		const struct oc_node_peer *peer = &node->peers[i];
-
-		mech &= peer->kernel | OC_MECH_CMA;
-		if (!peer->cma_read || !peer->cma_write)
-			mech &= ~(uint32_t)OC_MECH_CMA;
-	}
+	for (uint32_t i = 0; i < node->nranks; i++)
+		mech &= atomic_load(&node->peers[i].gets) & atomic_load(&node->peers[i].puts);
 	mech |= OC_MECH_STAGED;
 	return oc_malloc_declined() ? mech : mech | OC_MECH_HEAP;
 }

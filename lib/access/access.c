@@ -6,9 +6,15 @@
 #include "access/mech.h"
 #include "segment/alive.h"
 
+static bool may(const struct oc_node *node, const struct oc_target *target,
+		const struct oc_mech *mech)
+{
+	return target->mech & mech->bit && oc_mech_allowed(node, mech);
+}
+
 static void count(struct oc_moved *moved, const struct oc_mech *mech, size_t bytes)
 {
-	int index = __builtin_ctz(mech->bit);
+	uint32_t index = oc_mech_index(mech->bit);
 
 	atomic_fetch_add_explicit(&moved->calls[index], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&moved->bytes[index], bytes, memory_order_relaxed);
@@ -30,7 +36,7 @@ int oc_access_move(struct oc_node *node, const struct oc_target *target,
 		const struct oc_mech *mech = oc_mech_table[i];
 		ssize_t part;
 
-		if (!oc_mech_allowed(node, mech))
+		if (!may(node, target, mech))
 			continue;
 		part = mech->move(node, target, direction, offset + done, local, len - done);
 		if (part == -EPIPE)
@@ -52,19 +58,24 @@ int oc_access_move(struct oc_node *node, const struct oc_target *target,
 	return oc_node_peer_alive(node, target->owner) ? err : -EPIPE;
 }
 
-void *oc_access_at(struct oc_node *node, const struct oc_target *target, uint64_t offset,
-		   size_t *len)
+bool oc_access_at(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
+		  uint64_t offset, struct oc_view *view)
 {
 	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
 		const struct oc_mech *mech = oc_mech_table[i];
-		void *at = NULL;
 
-		if (oc_mech_allowed(node, mech) && mech->flags & OC_MECH_POINTS)
-			at = mech->at(node, target, offset, len);
-		if (at)
-			return at;
+		*view = (struct oc_view){.mech = mech};
+		if (may(node, target, mech) && mech->at &&
+		    !mech->at(node, target, direction, offset, view))
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+void oc_access_release(struct oc_view *view)
+{
+	if (view->mech->release)
+		view->mech->release(view);
 }
 
 ssize_t oc_access_between(struct oc_node *node, const struct oc_target *dst, uint64_t dst_offset,
@@ -75,7 +86,7 @@ ssize_t oc_access_between(struct oc_node *node, const struct oc_target *dst, uin
 		const struct oc_mech *mech = oc_mech_table[i];
 		ssize_t part = -EOPNOTSUPP;
 
-		if (oc_mech_allowed(node, mech) && mech->flags & OC_MECH_BETWEEN)
+		if (mech->between && may(node, dst, mech) && may(node, src, mech))
 			part = mech->between(node, dst, dst_offset, src, src_offset, len);
 		if (part > 0) {
 			count(moved, mech, (size_t)part);

@@ -8,10 +8,12 @@
  * and what was moved is counted. For regions and for slots of operations alike. Any thread.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "access/mech.h"
 #include "access/target.h"
 #include "base/cursor.h"
 #include "segment/node.h"
@@ -27,10 +29,11 @@ int oc_access_move(struct oc_node *node, const struct oc_target *target,
 		   enum oc_direction direction, uint64_t offset, struct oc_cursor *local,
 		   size_t len, struct oc_moved *moved);
 
-/* Where @offset of the target lies in this process, and in *@len how far that is one piece,
- * for as long as the target is good. NULL when no mechanism shows it. */
-void *oc_access_at(struct oc_node *node, const struct oc_target *target, uint64_t offset,
-		   size_t *len);
+/* Shows the target from @offset on in this process, with OC_PUT to be written, too: good
+ * for as long as the target is and until oc_access_release(). False when no mechanism does. */
+bool oc_access_at(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
+		  uint64_t offset, struct oc_view *view);
+void oc_access_release(struct oc_view *view);
 
 /* At most @len bytes from target to target by a mechanism that needs no buffer here: how
  * many; -EPIPE with an owner gone; -EOPNOTSUPP when there is none. */

@@ -10,8 +10,6 @@
 #include "access/cma.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Segments of a call. Far below IOV_MAX, where the call's own cost is gone. */
 #define BATCH 256
@@ -86,52 +84,4 @@ int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uin
 		 size_t len)
 {
 	return move_all(node, peer, OC_PUT, (void *)src, remote_addr, len);
-}
-
-/* kernel.yama.ptrace_scope, or -1 without Yama. */
-static int read_yama(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &scope) != 1)
-		scope = -1;
-	fclose(file);
-	return scope;
-}
-
-void oc_cma_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
-{
-	int err = node->peers[peer].cma_err, scope;
-
-	why[0] = '\0';
-	if (!err)
-		return;
-	/* Whoever has that number here may well be somebody else's to refuse. */
-	if (node->ranks[peer].pidns != node->ranks[node->rank].pidns)
-		err = ESRCH;
-	switch (err) {
-	case EPERM:
-	case EACCES:
-		scope = read_yama();
-		if (scope > 0)
-			snprintf(why, size,
-				 "Yama forbids it: kernel.yama.ptrace_scope is %d, 0 allows it",
-				 scope);
-		else
-			snprintf(why, size,
-				 "ptrace access refused (user namespace, seccomp or not dumpable)");
-		return;
-	case ENOSYS:
-		snprintf(why, size, "process_vm_readv is missing or filtered by seccomp");
-		return;
-	case ESRCH:
-		snprintf(why, size, "PID %u is not the peer here (another PID namespace)",
-			 node->peers[peer].pid);
-		return;
-	default:
-		snprintf(why, size, "the probe failed: %s", strerror(err));
-	}
 }

@@ -14,7 +14,7 @@
  * All of @len bytes, resuming short copies, or an error: -EFAULT memory not
  * mapped at either end, -EPERM ptrace access refused, -ENOSYS no such call,
  * -EPIPE the peer is gone. Whether a peer may be asked at all is in
- * node->peers[].cma_read and .cma_write. Any thread.
+ * node->peers[].gets and .puts. Any thread.
  */
 int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t remote_addr,
 		size_t len);
@@ -25,8 +25,5 @@ int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uin
  * fewer when the rest was refused, or -errno as above when all was. */
 ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
 		    struct oc_cursor *local, struct oc_cursor *remote, size_t len);
-
-/* "" or one line on why the peer cannot be reached this way. */
-void oc_cma_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size);
 
 #endif

@@ -8,6 +8,7 @@
  * the order of oc_mech_table, fastest first, and moves on to the next when one refuses.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,22 +18,32 @@
 #include "base/cursor.h"
 #include "segment/node.h"
 
-/* What it reaches can be pointers: .at is defined. */
-#define OC_MECH_POINTS 0x1u
-/* It copies from memory of anybody to memory of anybody: .between is defined. */
-#define OC_MECH_BETWEEN 0x2u
+/* Memory of a peer as a pointer here. */
+struct oc_view {
+	char *at;
+	size_t bytes; /* in one piece from there on */
+	const struct oc_mech *mech;
+	void *hold; /* the mechanism's own */
+};
 
 /* From here on a destination will hardly be read from a cache again. */
 #define OC_MECH_STREAM_BYTES (1u << 20)
 
 struct oc_mech {
-	const char *name; /* as in ONECOPY_MECH */
-	uint32_t bit;	  /* OC_MECH_* */
-	uint32_t flags;
+	const char *name;  /* as in ONECOPY_MECH */
+	const char *means; /* what of the system it goes by, or NULL: notes name that */
+	uint32_t bit;	   /* OC_MECH_* */
+	/* Whether it reaches a peer is found out by a real copy as the node is joined
+	 * (lib/node/probe.c), which sets the bit in node->peers[].gets and .puts. */
+	bool tried;
 
-	/* What the probe of the join found for this peer: 0, or -errno and the
-	 * reason in @why. Any thread. */
-	int (*probe)(const struct oc_node *node, uint32_t peer, char *why, size_t size);
+	/* Optional: whether this process may try it at all. 0; -ENODEV there is nothing
+	 * to try it with; else why not. Once, before any peer is tried. */
+	int (*ready)(const struct oc_node *node);
+
+	/* Why this peer's memory is not reached, in one line that a user can act on;
+	 * "" if it is. Any thread. */
+	void (*explain)(const struct oc_node *node, uint32_t peer, char *why, size_t size);
 
 	/*
 	 * Moves @len bytes, which the target and @local are known to have, between
@@ -45,13 +56,16 @@ struct oc_mech {
 			enum oc_direction direction, uint64_t offset, struct oc_cursor *local,
 			size_t len);
 
-	/* Defined if OC_MECH_POINTS: where @offset of the target lies in this
-	 * process, and in *@len how far that is one piece. NULL: not reached.
-	 * Good while the target is. */
-	void *(*at)(struct oc_node *node, const struct oc_target *target, uint64_t offset,
-		    size_t *len);
+	/*
+	 * Optional: shows the target from @offset on in this process, for as long as the
+	 * target is good and until .release; with OC_PUT to be written, too. 0, or -errno:
+	 * -EOPNOTSUPP when that is not for this memory. .release is optional as well.
+	 */
+	int (*at)(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
+		  uint64_t offset, struct oc_view *view);
+	void (*release)(struct oc_view *view);
 
-	/* Defined if OC_MECH_BETWEEN: as move, without a buffer here. */
+	/* Optional: as move, without a buffer here. */
 	ssize_t (*between)(struct oc_node *node, const struct oc_target *dst, uint64_t dst_offset,
 			   const struct oc_target *src, uint64_t src_offset, size_t len);
 };
@@ -64,6 +78,20 @@ extern const struct oc_mech oc_mech_staged;
 
 /* In the order of the OC_MECH_* bits, which is that of preference. */
 extern const struct oc_mech *const oc_mech_table[OC_MECH_COUNT];
+
+/* Whether the mechanism @bit was tried with this peer, and works both ways. */
+static inline bool oc_mech_works(const struct oc_node *node, uint32_t peer, uint32_t bit)
+{
+	const struct oc_node_peer *it = &node->peers[peer];
+
+	return atomic_load_explicit(&it->gets, memory_order_relaxed) &
+	       atomic_load_explicit(&it->puts, memory_order_relaxed) & bit;
+}
+
+static inline uint32_t oc_mech_index(uint32_t bit)
+{
+	return (uint32_t)__builtin_ctz(bit);
+}
 
 static inline bool oc_mech_allowed(const struct oc_node *node, const struct oc_mech *mech)
 {

@@ -65,25 +65,27 @@ static ssize_t heap_move(struct oc_node *node, const struct oc_target *target,
 	return (ssize_t)done;
 }
 
-static void *heap_at(struct oc_node *node, const struct oc_target *target, uint64_t offset,
-		     size_t *len)
+static int heap_at(struct oc_node *node, const struct oc_target *target,
+		   enum oc_direction direction, uint64_t offset, struct oc_view *view)
 {
 	struct oc_cursor remote;
 	struct iovec piece;
 
 	if (!reaches(node, target))
-		return NULL;
+		return -EOPNOTSUPP;
 	oc_cursor_init(&remote, target->segs, target->nsegs, offset);
 	if (!oc_cursor_piece(&remote, &piece) || !translate(node, target, &piece))
-		return NULL;
-	*len = piece.iov_len;
-	return piece.iov_base;
+		return -EFAULT;
+	view->at = piece.iov_base;
+	view->bytes = piece.iov_len;
+	return 0;
 }
 
-static int heap_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+static void heap_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
 {
+	why[0] = '\0';
 	if (node->peers[peer].arena_size)
-		return 0;
+		return;
 	if (peer == node->rank)
 		snprintf(why, size, "%s", oc_heap_reason());
 	else if (!node->ranks[peer].arena_size)
@@ -91,14 +93,12 @@ static int heap_probe(const struct oc_node *node, uint32_t peer, char *why, size
 	else
 		snprintf(why, size,
 			 "a rank could not map all heaps (address space, see ulimit -v)");
-	return -ENOENT;
 }
 
 const struct oc_mech oc_mech_heap = {
 	.name = "heap",
 	.bit = OC_MECH_HEAP,
-	.flags = OC_MECH_POINTS,
-	.probe = heap_probe,
+	.explain = heap_explain,
 	.move = heap_move,
 	.at = heap_at,
 };

@@ -14,12 +14,19 @@
 
 #include "access/mech.h"
 
-int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why, size_t size)
+int oc_kcopy_ready(const struct oc_node *node)
 {
-	const struct oc_node_peer *it = &node->peers[peer];
+	return node->kdev ? 0 : -ENODEV;
+}
 
-	if (it->kernel & bit)
-		return 0;
+void oc_kcopy_explain(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why,
+		      size_t size)
+{
+	int err = node->peers[peer].refusal[oc_mech_index(bit)];
+
+	why[0] = '\0';
+	if (oc_mech_works(node, peer, bit))
+		return;
 	if (!node->kdev && node->kdev_err)
 		oc_kdev_explain(node->kdev_err, why, size);
 	else if (!node->kdev)
@@ -28,29 +35,29 @@ int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char
 		snprintf(why, size,
 			 "rank %u does not use /dev/onecopy (its ONECOPY_VERBOSE=1 says why)",
 			 peer);
-	else if (it->kernel_err == EPERM)
+	else if (err == EPERM)
 		snprintf(why, size, "the module takes rank %u for another user's process", peer);
-	else if (it->kernel_err == EOPNOTSUPP)
+	else if (err == EOPNOTSUPP)
 		snprintf(why, size, "the module cannot map memory on this kernel");
 	else
-		snprintf(why, size, "the probe failed: %s", strerror(it->kernel_err));
-	return it->kernel_err ? -it->kernel_err : -ENODEV;
+		snprintf(why, size, "the probe failed: %s", strerror(err));
 }
 
 bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_target *target, uint32_t bit)
 {
-	return target->kernel && node->peers[target->owner].kernel & bit;
+	return target->kernel && oc_mech_works(node, target->owner, bit);
 }
 
 ssize_t oc_kcopy_move(enum oc_direction direction, const struct oc_target *target, uint64_t offset,
 		      struct oc_cursor *local, size_t len)
 {
-	return oc_kcopy_error(oc_kdev_copy(direction, target->kernel, offset, local, len));
+	return oc_kcopy_error(oc_kdev_copy(direction, target->kernel,
+					   target->kernel_offset + offset, local, len));
 }
 
-static int kcopy_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+static void kcopy_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
 {
-	return oc_kcopy_probe(node, peer, OC_MECH_KCOPY, why, size);
+	oc_kcopy_explain(node, peer, OC_MECH_KCOPY, why, size);
 }
 
 static ssize_t kcopy_move(struct oc_node *node, const struct oc_target *target,
@@ -68,15 +75,17 @@ static ssize_t kcopy_between(struct oc_node *node, const struct oc_target *dst, 
 	if (!oc_kcopy_reaches(node, dst, OC_MECH_KCOPY) ||
 	    !oc_kcopy_reaches(node, src, OC_MECH_KCOPY))
 		return -EOPNOTSUPP;
-	return oc_kcopy_error(
-		oc_kdev_copy_between(dst->kernel, dst_offset, src->kernel, src_offset, len));
+	return oc_kcopy_error(oc_kdev_copy_between(dst->kernel, dst->kernel_offset + dst_offset,
+						   src->kernel, src->kernel_offset + src_offset,
+						   len));
 }
 
 const struct oc_mech oc_mech_kcopy = {
 	.name = "kcopy",
 	.bit = OC_MECH_KCOPY,
-	.flags = OC_MECH_BETWEEN,
-	.probe = kcopy_probe,
+	.tried = true,
+	.ready = oc_kcopy_ready,
+	.explain = kcopy_explain,
 	.move = kcopy_move,
 	.between = kcopy_between,
 };

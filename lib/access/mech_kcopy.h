@@ -14,8 +14,10 @@
 #include "base/cursor.h"
 #include "segment/node.h"
 
-/* oc_mech.probe() of the mechanism @bit. */
-int oc_kcopy_probe(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why, size_t size);
+/* oc_mech.ready(), and oc_mech.explain() of the mechanism @bit. */
+int oc_kcopy_ready(const struct oc_node *node);
+void oc_kcopy_explain(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why,
+		      size_t size);
 
 /* Whether the module reaches this memory by the mechanism @bit. */
 bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_target *target, uint32_t bit);

@@ -119,7 +119,8 @@ static ssize_t map_move(struct oc_node *node, const struct oc_target *target,
 	ssize_t moved;
 	int err = 0;
 
-	if (!oc_kcopy_reaches(node, target, OC_MECH_MAP))
+	/* What is kept can be a pointer, or cannot be mapped. */
+	if (target->kept || !oc_kcopy_reaches(node, target, OC_MECH_MAP))
 		return -EOPNOTSUPP;
 	find_pages(&it);
 	if (wants_kcopy(node, &it))
@@ -141,14 +142,44 @@ static ssize_t map_move(struct oc_node *node, const struct oc_target *target,
 	return err ? oc_kcopy_error(err) : moved;
 }
 
-static int map_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+/* Of memory that its owner vouches for: the whole region around it, once for all slots in it. */
+static int map_at(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
+		  uint64_t offset, struct oc_view *view)
 {
-	return oc_kcopy_probe(node, peer, OC_MECH_MAP, why, size);
+	struct oc_map_cache *map;
+	char *base;
+	int err;
+
+	if (!target->kept || !oc_kcopy_reaches(node, target, OC_MECH_MAP))
+		return -EOPNOTSUPP;
+	err = oc_map_cache_get(target->kernel, 0, target->kernel_bytes, direction == OC_PUT, &map,
+			       &base);
+	if (err)
+		return (int)oc_kcopy_error(err);
+	view->at = base + target->kernel_offset + offset;
+	view->bytes = target->bytes - offset;
+	view->hold = map;
+	return 0;
+}
+
+static void map_release(struct oc_view *view)
+{
+	oc_map_cache_put(view->hold);
+}
+
+static void map_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+{
+	oc_kcopy_explain(node, peer, OC_MECH_MAP, why, size);
 }
 
 const struct oc_mech oc_mech_map = {
 	.name = "map",
+	.means = "kernel module",
 	.bit = OC_MECH_MAP,
-	.probe = map_probe,
+	.tried = true,
+	.ready = oc_kcopy_ready,
+	.explain = map_explain,
 	.move = map_move,
+	.at = map_at,
+	.release = map_release,
 };

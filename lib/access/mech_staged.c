@@ -200,14 +200,14 @@ static ssize_t staged_move(struct oc_node *node, const struct oc_target *target,
 }
 
 /* The join itself has shown that the control segment is shared. */
-static int staged_probe(const struct oc_node *node, uint32_t peer, char *why, size_t size)
+static void staged_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
 {
-	return 0;
+	why[0] = '\0';
 }
 
 const struct oc_mech oc_mech_staged = {
 	.name = "staged",
 	.bit = OC_MECH_STAGED,
-	.probe = staged_probe,
+	.explain = staged_explain,
 	.move = staged_move,
 };

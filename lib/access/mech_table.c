@@ -24,8 +24,9 @@ int oc_mech_query(const oc_node *node, uint32_t peer, struct oc_mech_report *out
 		if (!oc_mech_allowed(node, mech)) {
 			report.forbidden |= mech->bit;
 			strcpy(report.why[i], "forbidden by ONECOPY_MECH or oc_mech_allow()");
-		} else if (!mech->probe(node, peer, report.why[i], sizeof(report.why[i]))) {
-			report.usable |= mech->bit;
+		} else {
+			mech->explain(node, peer, report.why[i], sizeof(report.why[i]));
+			report.usable |= report.why[i][0] ? 0 : mech->bit;
 		}
 	}
 	*out = report;

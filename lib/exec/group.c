@@ -110,11 +110,13 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 		card->kernel &= ~(uint32_t)OC_MECH_MAP;
 	card->board_index = group ? oc_board_take(&card->seq) : -ENOMEM;
 	for (uint32_t p = 0; p < node->nranks; p++) {
+		uint32_t both =
+			atomic_load(&node->peers[p].gets) & atomic_load(&node->peers[p].puts);
+
 		if (p == node->rank)
 			continue;
-		if (!node->peers[p].cma_read || !node->peers[p].cma_write)
-			card->cma = 0;
-		card->kernel &= node->peers[p].kernel;
+		card->cma = card->cma && both & OC_MECH_CMA;
+		card->kernel &= both;
 		/* Without arenas there is nowhere to stage what peers cannot
 		 * reach. The node reaches all of them or none. */
 		if (!node->peers[p].arena_size && card->board_index >= 0) {

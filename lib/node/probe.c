@@ -2,24 +2,18 @@
 #include "node/probe.h"
 
 #include <errno.h>
-#include <linux/seccomp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "access/cma.h"
+#include "access/access.h"
 #include "access/kdev.h"
 #include "access/map_cache.h"
 #include "access/window.h"
 #include "base/env.h"
 #include "heap/heap.h"
-#include "access/mech_kcopy.h"
 #include "uapi/onecopy.h"
 
 struct oc_probe {
@@ -76,133 +70,110 @@ int oc_probe_publish(struct oc_node *node)
 	return 0;
 }
 
-static int probe_read(struct oc_node *node, uint32_t peer)
+/* One mechanism tried with one peer's block. */
+struct trial {
+	struct oc_node *node;
+	const struct oc_mech *mech;
+	struct oc_target target;
+	uint64_t token;
+	uint64_t echo;
+	uint64_t echo_at; /* in the block */
+};
+
+static int move_word(const struct trial *it, enum oc_direction direction, uint64_t offset,
+		     uint64_t *word)
 {
-	const struct oc_segment_rank *rank = &node->ranks[peer];
+	struct iovec iov = {.iov_base = word, .iov_len = sizeof(*word)};
+	struct oc_cursor local;
+	ssize_t moved;
+
+	oc_cursor_init(&local, &iov, 1, 0);
+	moved = it->mech->move(it->node, &it->target, direction, offset, &local, sizeof(*word));
+	if (moved < 0)
+		return (int)moved;
+	return moved == sizeof(*word) ? 0 : -EIO;
+}
+
+/* No process of that number, or not the one meant: its PID belongs to another
+ * namespace. Never write to it. */
+static int try_read(const struct trial *it)
+{
 	uint64_t token = 0;
-	int err = oc_cma_read(node, peer, &token, rank->probe_addr, sizeof(token));
+	int err = move_word(it, OC_GET, 0, &token);
 
-	/* No process of that number, or not the one meant: its PID belongs to
-	 * another namespace. Never write to it. */
-	if (err)
-		return err == -EPIPE || err == -EFAULT ? -ESRCH : err;
-	return token == rank->probe_token ? 0 : -ESRCH;
+	return err ? err : token == it->token ? 0 : -ESRCH;
 }
 
-static int probe_write(struct oc_node *node, uint32_t peer)
+static int try_write(const struct trial *it)
 {
-	const struct oc_segment_rank *rank = &node->ranks[peer];
-	uint64_t echo = rank->probe_token + node->rank + 1, back = 0;
-	uint64_t addr =
-		rank->probe_addr + offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
-	int err = oc_cma_write(node, peer, &echo, addr, sizeof(echo));
+	uint64_t echo = it->echo, back = 0;
+	int err = move_word(it, OC_PUT, it->echo_at, &echo);
 
 	if (!err)
-		err = oc_cma_read(node, peer, &back, addr, sizeof(back));
-	if (err)
-		return err;
-	return back == echo ? 0 : -EIO;
+		err = move_word(it, OC_GET, it->echo_at, &back);
+	return err ? err : back == it->echo ? 0 : -EIO;
 }
 
-/*
- * A seccomp filter may kill whoever makes these calls, and a rank must not find
- * that out on itself: a child tries them first. Made by the bare system call,
- * so that no fork handler runs; it does nothing but system calls.
- */
-static bool cma_kills(void)
+static int try_pointer(const struct trial *it)
 {
-	int status = 0;
-	pid_t child;
-
-	if (prctl(PR_GET_SECCOMP) != SECCOMP_MODE_FILTER)
-		return false;
-	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-	if (child == 0) {
-		process_vm_readv(getpid(), NULL, 0, NULL, 0, 0);
-		process_vm_writev(getpid(), NULL, 0, NULL, 0, 0);
-		_exit(0);
-	}
-	if (child < 0)
-		return true;
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return false; /* reaped by the program's own handler */
-	return !WIFEXITED(status);
-}
-
-static void probe_cma(struct oc_node *node, uint32_t peer, bool kills)
-{
-	struct oc_node_peer *it = &node->peers[peer];
-	int err = kills ? -ENOSYS : probe_read(node, peer);
-
-	it->cma_read = !err;
-	if (!err)
-		err = probe_write(node, peer);
-	it->cma_write = it->cma_read && !err;
-	it->cma_err = -err;
-}
-
-/* Reads the token, then writes an echo and reads it back: once by the kernel's
- * copy, once through a mapping. */
-static int probe_kcopy(const struct oc_node *node, uint32_t peer)
-{
-	const struct oc_segment_rank *rank = &node->ranks[peer];
-	uint64_t seen = 0, echo = rank->probe_token ^ (node->rank + 1), back = 0;
-	uint64_t offset = offsetof(struct oc_probe, echo) + node->rank * sizeof(echo);
-	const struct {
-		enum oc_direction direction;
-		uint64_t *word;
-		uint64_t offset;
-	} moves[] = {{OC_GET, &seen, 0}, {OC_PUT, &echo, offset}, {OC_GET, &back, offset}};
-
-	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
-		struct iovec iov = {.iov_base = moves[i].word, .iov_len = sizeof(uint64_t)};
-		struct oc_cursor local;
-		ssize_t moved;
-
-		oc_cursor_init(&local, &iov, 1, 0);
-		moved = oc_kdev_copy(moves[i].direction, rank->probe_kernel, moves[i].offset,
-				     &local, sizeof(uint64_t));
-		if (moved != sizeof(uint64_t))
-			return moved < 0 ? (int)moved : -EIO;
-		if (seen != rank->probe_token)
-			return -EIO;
-	}
-	return back == echo ? 0 : -EIO;
-}
-
-static int probe_map(const struct oc_node *node, uint32_t peer)
-{
-	const struct oc_segment_rank *rank = &node->ranks[peer];
-	struct oc_probe *probe;
-	struct oc_map_cache *map;
-	char *at;
-	int err = oc_map_cache_get(rank->probe_kernel, 0, probe_bytes(node), true, &map, &at);
+	struct oc_view view = {.mech = it->mech};
+	_Atomic uint64_t *token, *echo;
+	int err = it->mech->at(it->node, &it->target, OC_PUT, 0, &view);
 
 	if (err)
 		return err;
-	probe = (struct oc_probe *)at;
-	err = atomic_load(&probe->token) == rank->probe_token ? 0 : -EIO;
-	if (!err)
-		atomic_store(&probe->echo[node->rank], ~rank->probe_token);
-	if (!err && atomic_load(&probe->echo[node->rank]) != ~rank->probe_token)
+	token = (_Atomic uint64_t *)view.at;
+	echo = (_Atomic uint64_t *)(view.at + it->echo_at);
+	if (atomic_load(token) != it->token)
+		err = -ESRCH;
+	else
+		atomic_store(echo, it->echo);
+	if (!err && atomic_load(echo) != it->echo)
 		err = -EIO;
-	oc_map_cache_put(map);
+	oc_access_release(&view);
 	return err;
 }
 
-static void probe_kernel(struct oc_node *node, uint32_t peer)
+static void probe_mech(struct oc_node *node, uint32_t peer, const struct oc_mech *mech, int err)
 {
+	const struct oc_segment_rank *rank = &node->ranks[peer];
 	struct oc_node_peer *it = &node->peers[peer];
-	int err = node->ranks[peer].probe_kernel ? probe_kcopy(node, peer) : -ENODEV;
+	struct iovec block = {.iov_base = (void *)(uintptr_t)rank->probe_addr,
+			      .iov_len = probe_bytes(node)};
+	struct trial trial = {.node = node,
+			      .mech = mech,
+			      .target = {.owner = peer,
+					 .mech = mech->bit,
+					 .flags = OC_REGION_READ | OC_REGION_WRITE,
+					 .kept = true,
+					 .bytes = block.iov_len,
+					 .segs = &block,
+					 .nsegs = 1,
+					 .kernel = rank->probe_kernel,
+					 .kernel_bytes = block.iov_len},
+			      .token = rank->probe_token,
+			      /* Of each mechanism its own. */
+			      .echo = rank->probe_token + ((uint64_t)mech->bit << 32) + node->rank,
+			      .echo_at = offsetof(struct oc_probe, echo) +
+					 node->rank * sizeof(uint64_t)};
+	bool reads = false;
 
-	if (!err) {
-		it->kernel |= OC_MECH_KCOPY;
-		err = probe_map(node, peer);
-	}
+	/* A mechanism asks of nobody for whom it is not said to work. */
+	atomic_fetch_or(&it->gets, mech->bit);
+	atomic_fetch_or(&it->puts, mech->bit);
 	if (!err)
-		it->kernel |= OC_MECH_MAP;
-	it->kernel_err = -err;
+		err = mech->at ? try_pointer(&trial) : -EOPNOTSUPP;
+	if (err == -EOPNOTSUPP) {
+		err = try_read(&trial);
+		reads = !err;
+		if (!err)
+			err = try_write(&trial);
+	}
+	if (err && !reads)
+		atomic_fetch_and(&it->gets, ~mech->bit);
+	if (err)
+		atomic_fetch_and(&it->puts, ~mech->bit);
+	it->refusal[oc_mech_index(mech->bit)] = -err;
 }
 
 static bool probe_arena(struct oc_node *node, uint32_t peer)
@@ -224,59 +195,50 @@ static bool probe_arena(struct oc_node *node, uint32_t peer)
 	return good;
 }
 
-static bool refused_cma(struct oc_node *node, uint32_t peer, char *why, size_t len)
-{
-	oc_cma_explain(node, peer, why, len);
-	return node->peers[peer].cma_err;
-}
-
-static bool refused_kernel(struct oc_node *node, uint32_t peer, char *why, size_t len)
-{
-	oc_kcopy_probe(node, peer, OC_MECH_MAP, why, len);
-	return node->peers[peer].kernel_err;
-}
-
 /* One line where it is the same with all the others, which is then the same on all ranks,
  * perhaps; else one for each. */
-static void tell(struct oc_node *node, const char *what,
-		 bool (*refused)(struct oc_node *, uint32_t, char *, size_t))
+static void tell(const struct oc_node *node, const struct oc_mech *mech)
 {
 	char first[120] = "", why[120];
 	bool same = true;
 
 	for (uint32_t i = 0; i < node->nranks; i++) {
-		bool is = refused(node, i, why, sizeof(why));
-
+		mech->explain(node, i, why, sizeof(why));
 		if (i == node->rank)
 			continue;
-		if (is && !*first)
+		if (!*first)
 			memcpy(first, why, sizeof(first));
-		same = same && is && !strcmp(first, why);
+		same = same && *why && !strcmp(first, why);
 	}
 	if (same && *first)
-		oc_note("%s: %s", what, first);
-	for (uint32_t i = 0; i < node->nranks && !(same && *first); i++)
-		if (refused(node, i, why, sizeof(why)))
-			oc_note("%s with rank %u: %s", what, i, why);
+		oc_note("%s: %s", mech->means, first);
+	for (uint32_t i = 0; i < node->nranks && !(same && *first); i++) {
+		mech->explain(node, i, why, sizeof(why));
+		if (*why)
+			oc_note("%s with rank %u: %s", mech->means, i, why);
+	}
 }
 
 bool oc_probe_peers(struct oc_node *node)
 {
-	bool kills = cma_kills();
+	int ready[OC_MECH_COUNT] = {0};
 	bool arenas = true;
 
+	for (uint32_t m = 0; m < OC_MECH_COUNT; m++)
+		if (oc_mech_table[m]->ready)
+			ready[m] = oc_mech_table[m]->ready(node);
 	for (uint32_t i = 0; i < node->nranks; i++) {
-		probe_cma(node, i, kills);
-		if (node->kdev)
-			probe_kernel(node, i);
+		for (uint32_t m = 0; m < OC_MECH_COUNT; m++)
+			if (oc_mech_table[m]->tried)
+				probe_mech(node, i, oc_mech_table[m], ready[m]);
 		if (!probe_arena(node, i)) {
 			oc_note("the heap of rank %u cannot be mapped, or shows other bytes", i);
 			arenas = false;
 		}
 	}
-	tell(node, "CMA", refused_cma);
-	if (node->kdev)
-		tell(node, "kernel module", refused_kernel);
+	for (uint32_t m = 0; m < OC_MECH_COUNT; m++)
+		if (oc_mech_table[m]->means && ready[m] != -ENODEV)
+			tell(node, oc_mech_table[m]);
 	/* The blocks are on their way out. */
 	if (node->kdev)
 		oc_map_cache_drop();

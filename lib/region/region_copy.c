@@ -85,19 +85,21 @@ static int move_flat(struct oc_node *node, const struct oc_target *target, uint6
 static int copy_part(struct oc_node *node, const struct oc_target *dst, uint64_t dst_offset,
 		     const struct oc_target *src, uint64_t src_offset, size_t *len, void **bounce)
 {
+	struct oc_view view;
 	ssize_t moved;
-	size_t piece;
-	void *at = oc_access_at(node, src, src_offset, &piece);
 	int err;
 
-	if (at) {
-		*len = piece < *len ? piece : *len;
-		return move_flat(node, dst, dst_offset, at, *len, OC_PUT);
+	if (oc_access_at(node, src, OC_GET, src_offset, &view)) {
+		*len = view.bytes < *len ? view.bytes : *len;
+		err = move_flat(node, dst, dst_offset, view.at, *len, OC_PUT);
+		oc_access_release(&view);
+		return err;
 	}
-	at = oc_access_at(node, dst, dst_offset, &piece);
-	if (at) {
-		*len = piece < *len ? piece : *len;
-		return move_flat(node, src, src_offset, at, *len, OC_GET);
+	if (oc_access_at(node, dst, OC_PUT, dst_offset, &view)) {
+		*len = view.bytes < *len ? view.bytes : *len;
+		err = move_flat(node, src, src_offset, view.at, *len, OC_GET);
+		oc_access_release(&view);
+		return err;
 	}
 	moved = oc_access_between(node, dst, dst_offset, src, src_offset, *len, &node->moved);
 	if (moved > 0) {

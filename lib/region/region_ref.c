@@ -83,7 +83,8 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 		return -EINVAL;
 	if (!owner_alive(node, owner))
 		return -EPIPE;
-	ref->target = (struct oc_target){.owner = owner, .cookie = cookie, .window = &ref->window};
+	ref->target = (struct oc_target){
+		.owner = owner, .mech = UINT32_MAX, .cookie = cookie, .window = &ref->window};
 	ref->slot = &oc_region_area(node, owner)->slot[oc_cookie_slot(node, cookie)];
 	err = -EINVAL;
 	/* Look before taking hold: who tries a void cookie over and over must

@@ -63,11 +63,11 @@ struct oc_node_peer {
 	char *seeds;	   /* else what windows of it are made of: lib/access/window.h */
 	size_t arena_size; /* 0: not reachable. A rank's arena is so for all or for none */
 	uint32_t pid;
-	bool cma_read; /* probed by a real copy in this direction */
-	bool cma_write;
-	int cma_err;	 /* errno of the refusal; ESRCH: the PID names another process here */
-	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: probed by a real copy both ways */
-	int kernel_err;	 /* errno of what the first of the others said */
+	/* OC_MECH_* by which it is read and written from here, tried by real copies, of those
+	 * that are tried; and the errno of each that refused, by index of the bit. */
+	_Atomic uint32_t gets;
+	_Atomic uint32_t puts;
+	int refusal[OC_MECH_COUNT];
 	_Atomic uint64_t seen_ms; /* when a copy last asked whether it is alive */
 };
 
