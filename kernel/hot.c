@@ -68,10 +68,10 @@ void ock_hot_open(struct ock_region *region)
 	hot->region = region;
 	hot->user = region->user;
 	INIT_WORK(&hot->work, ock_hot_work);
-	refcount_inc(&region->users);
+	ock_region_add_user(region);
 	if (cmpxchg((struct ock_hot __force **)&region->hot, NULL, hot)) {
 		/* Another was first, or the region is being destroyed. */
-		refcount_dec(&region->users);
+		ock_region_put_user(region);
 		percpu_ref_exit(&hot->ref);
 		kfree(hot);
 	}

@@ -11,9 +11,10 @@
  * The first fault fills in everything (of the same 1 GiB, the reach of one
  * table of huge entries), so mapping costs one fault, not one a page.
  *
- * A fault holds region->map_lock for reading while it checks @dead and fills;
- * ock_map_revoke() sets @dead under the lock for writing, then zaps. Each fault
- * is either before, and its entries are zapped, or after, and gets SIGBUS. The
+ * A fault holds region->map_lock for reading while it asks ock_region_shown() and
+ * fills. ock_map_revoke() takes it for writing after the region's state has begun to
+ * say no, then zaps. Each fault is either before, and its entries are zapped, or after, and
+ * gets SIGBUS. The
  * table's user, which keeps the pages, goes only after the revocation.
  *
  * All areas belong to one address space, in which a region owns a range of
@@ -24,7 +25,8 @@
  * in the address space, not by its address.
  *
  * A LINGER region's areas (keepers) have together a user of their own, so that
- * the pages stay when the owner goes; ock_map_revoke() takes it back.
+ * the pages stay when the owner goes; who moves the region to REVOKED takes it back.
+ * Both are under the lock for writing.
  */
 #include "map.h"
 
@@ -185,7 +187,7 @@ static vm_fault_t ock_area_fault(struct vm_fault *fault)
 	int err;
 
 	down_read(&region->map_lock);
-	if (region->dead) {
+	if (!ock_region_shown(region)) {
 		result = VM_FAULT_SIGBUS;
 		goto out;
 	}
@@ -205,17 +207,17 @@ out:
 
 /* ---- areas ---- */
 
-/* False: the region is dead. */
+/* False: the region has been revoked. */
 static bool ock_keeper_add(struct ock_region *region)
 {
-	bool alive;
+	bool shown;
 
 	down_write(&region->map_lock);
-	alive = !region->dead;
-	if (alive && !region->keepers++)
-		refcount_inc(&region->users);
+	shown = ock_region_shown(region);
+	if (shown && !region->keepers++)
+		ock_region_add_user(region);
 	up_write(&region->map_lock);
-	return alive;
+	return shown;
 }
 
 static void ock_keeper_drop(struct ock_region *region)
@@ -223,7 +225,7 @@ static void ock_keeper_drop(struct ock_region *region)
 	bool last;
 
 	down_write(&region->map_lock);
-	last = !region->dead && !--region->keepers;
+	last = ock_region_shown(region) && !--region->keepers;
 	up_write(&region->map_lock);
 	if (last)
 		ock_region_put_user(region);
@@ -300,13 +302,11 @@ int ock_map_region(struct ock_region *region, u32 page, u32 nr, bool write,
 
 void ock_map_revoke(struct ock_region *region)
 {
-	bool kept = false;
+	bool kept;
 
+	/* One that is stale, and has not ended, stays so; it has no keepers. */
 	down_write(&region->map_lock);
-	if (!region->dead) {
-		region->dead = true;
-		kept = region->keepers;
-	}
+	kept = ock_region_move(region, OCK_REGION_REVOKED) && region->keepers;
 	up_write(&region->map_lock);
 	if (region->mapped) {
 		unmap_mapping_range(inode->i_mapping, (loff_t)region->map_page << PAGE_SHIFT,

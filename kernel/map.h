@@ -22,7 +22,8 @@ void ock_map_open(struct file *file);
 int ock_map_region(struct ock_region *region, u32 page, u32 nr, bool write,
 		   struct vm_area_struct *vma);
 
-/* The region is being destroyed: no mapping shows it when this returns. May sleep. */
+/* The region has ended, or is stale and does not LINGER: no mapping shows it when this returns. May
+ * sleep. */
 void ock_map_revoke(struct ock_region *region);
 
 #endif

@@ -203,8 +203,8 @@ int ock_watch_create(struct ock_region *region, ock_watch_changed *changed,
 
 void ock_watch_renew(struct ock_watch *watch)
 {
-	/* Of a change after the refusal was cleared either the word tells, or the
-	 * refusal, or both. */
+	/* Of a change after the region's state was set back either the word tells, or the
+	 * state, or both; one before has ended when this returns. */
 	smp_mb();
 	watch->generation = READ_ONCE(*ock_generation(watch->generations, watch->slot));
 	for (u32 i = 0; i < watch->nr; i++) {

@@ -55,7 +55,7 @@ int ock_watch_create(struct ock_region *region, ock_watch_changed *changed,
 		     struct ock_watch **watch);
 
 /*
- * Forgets what was seen so far: the caller, who cleared region->refusal, is going to
+ * Forgets what was seen so far: the caller, who said that the region is as new, is going to
  * pin the pages again. Waits for changes under way.
  */
 void ock_watch_renew(struct ock_watch *watch);

@@ -2,9 +2,9 @@
 /*
  * Life of a region.
  *
- * Whoever takes it out of ctx->regions, under ctx->lock, destroys it, and so
- * exactly one does: REGION_DESTROY, the lookup that uses up a single-use one, or
- * close. From then on, in this order:
+ * The states are in region.h. Whoever moves it to ENDED, and takes it out of ctx->regions
+ * with that, destroys it, and so exactly one does: REGION_DESTROY, the lookup that uses
+ * up a single-use one, or close. From then on, in this order:
  *
  *  1. it leaves the table: lookups that begin later do not find it;
  *  2. its watch ends, and what the watch has set off: no notifier knows it any more;
@@ -13,7 +13,7 @@
  *  5. the table's user goes. The last user unpins.
  *
  * A region that becomes stale passes 3 to 5 early, from a work item, and stays in
- * the table as a shell that says so.
+ * the table as a shell that says so; who destroys it waits for that (2).
  *
  * A lookup runs under rcu_read_lock() from the table to the count, and the struct
  * is freed by RCU, so it never touches freed memory; it fails if the count is
@@ -95,11 +95,9 @@ void ock_region_exit(void)
 	rhashtable_destroy(&table);
 }
 
-/* The table needs the pages no more. Once, whoever is first. */
+/* The table needs the pages no more: by who moved it out of LIVE. */
 static void ock_region_drop(struct ock_region *region)
 {
-	if (xchg(&region->dropped, 1))
-		return;
 	ock_hot_close(region);
 	ock_region_put_user(region);
 }
@@ -112,20 +110,16 @@ static void ock_region_unwatch(struct ock_region *region)
 	flush_work(&region->work);
 }
 
-/*
- * The caller took it out of ctx->regions. @used_up: for a copy, which goes on;
- * else those that wait for local memory are told to end.
- */
-static void ock_region_finish(struct ock_region *region, bool revoke, bool used_up)
+/* The caller moved it from @was to ENDED. */
+static void ock_region_finish(struct ock_region *region, enum ock_region_state was, bool revoke)
 {
-	if (!used_up)
-		WRITE_ONCE(region->refusal, -ENOENT);
 	trace_onecopy_region_destroy(region->cookie);
 	rhashtable_remove_fast(&table, &region->hash, table_params);
 	ock_region_unwatch(region);
 	if (revoke)
 		ock_map_revoke(region);
-	ock_region_drop(region);
+	if (was == OCK_REGION_LIVE)
+		ock_region_drop(region);
 	ock_stat_inc(OCK_STAT_DESTROYED);
 	ock_region_unref(region);
 }
@@ -140,35 +134,46 @@ static void ock_region_stale_work(struct work_struct *work)
 }
 
 /*
- * From a notifier, any context: lookups are refused with @refusal from now on; soon
- * mappings are revoked, unless they may LINGER, and the pages are given back when
- * nobody uses them any more.
+ * From a notifier, any context: lookups are refused from now on; soon mappings are
+ * revoked, unless they may LINGER, and the pages are given back when nobody uses them any
+ * more. A region in the making is only marked: its creator sees to it. (If that
+ * sets it back just now, it waits for this change and pins after it.)
  */
-static void ock_region_make_stale(struct ock_region *region, int refusal)
+static void ock_region_changed(struct ock_region *region, int why)
 {
-	int before;
+	enum ock_region_state was;
 
+	if (ock_region_move(region, OCK_REGION_SPOILED))
+		return;
 	/* The end of a process is followed by unmapping: ENOENT is the last word. */
-	if (refusal == -ENOENT)
-		before = xchg(&region->refusal, refusal);
-	else
-		before = cmpxchg(&region->refusal, 0, refusal);
-	if (before)
+	was = ock_region_move(region, why == -ENOENT ? OCK_REGION_ORPHANED : OCK_REGION_STALE);
+	if (was != OCK_REGION_LIVE)
 		return;
 	ock_stat_inc(OCK_STAT_STALE);
 	trace_onecopy_region_stale(region->cookie);
 	/* Revoking and unpinning take locks under which notifiers are called. The
-	 * region waits for this work before it goes. Pairs with ock_region_pinned(). */
-	if (READ_ONCE(region->pinned))
-		queue_work(workqueue, &region->work);
+	 * region waits for this work before it goes. */
+	queue_work(workqueue, &region->work);
 }
 
 /* From here on it can become stale in full; what came before is made up for. */
 static void ock_region_pinned(struct ock_region *region)
 {
-	smp_store_mb(region->pinned, true);
-	if (READ_ONCE(region->refusal))
-		queue_work(workqueue, &region->work);
+	if (ock_region_move(region, OCK_REGION_LIVE) == OCK_REGION_SPOILED)
+		ock_region_changed(region, -ESTALE);
+}
+
+/* Whoever is told the state it was in destroys it. Under RCU, or ctx is the caller's. */
+static enum ock_region_state ock_region_claim(struct ock_region *region, struct ock_ctx *ctx)
+{
+	enum ock_region_state was;
+
+	spin_lock(&ctx->lock);
+	was = ock_region_move(region, OCK_REGION_ENDED);
+	if (was)
+		list_del(&region->node);
+	spin_unlock(&ctx->lock);
+	return was;
 }
 
 /* Publishes; from here on others may find and destroy it. */
@@ -193,9 +198,6 @@ static int ock_region_insert(struct ock_ctx *ctx, struct ock_region *region, u64
 		*cookie = random;
 		return 0;
 	}
-	spin_lock(&ctx->lock);
-	list_del_init(&region->node);
-	spin_unlock(&ctx->lock);
 	return -ENOMEM;
 }
 
@@ -213,10 +215,10 @@ static int ock_region_pin(struct ock_region *region, const struct ock_vec *vec, 
 		int err = ock_pages_pin(&region->pages, vec, nr,
 					region->flags & ONECOPY_REGION_WRITE, limits);
 
-		if (err || !READ_ONCE(region->refusal) || try == OCK_PIN_TRIES)
+		if (err || ock_region_state(region) == OCK_REGION_MAKING || try == OCK_PIN_TRIES)
 			return err;
 		ock_pages_unpin(&region->pages);
-		WRITE_ONCE(region->refusal, 0);
+		ock_region_move(region, OCK_REGION_MAKING);
 		ock_watch_renew(region->watch);
 	}
 }
@@ -230,6 +232,7 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return -ENOMEM;
+	atomic_set(&region->state, OCK_REGION_MAKING);
 	region->flags = flags;
 	region->uid = ctx->uid;
 	region->ctx = ctx;
@@ -244,7 +247,7 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 		goto free;
 	/* First the watch, then the pages: a change in between is seen. */
 	if (flags & ONECOPY_REGION_TRACK) {
-		err = ock_watch_create(region, ock_region_make_stale, &ctx->generations, vec, nr,
+		err = ock_watch_create(region, ock_region_changed, &ctx->generations, vec, nr,
 				       &region->watch);
 		if (err)
 			goto give;
@@ -259,12 +262,8 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 	ock_stat_inc(OCK_STAT_CREATED);
 	ock_region_pinned(region);
 	err = ock_region_insert(ctx, region, cookie);
-	if (!err)
-		return 0;
-	ock_region_unwatch(region);
-	ock_region_drop(region);
-	ock_stat_inc(OCK_STAT_DESTROYED);
-	ock_region_unref(region);
+	if (err)
+		ock_region_finish(region, ock_region_claim(region, ctx), false);
 	return err;
 unwatch:
 	ock_watch_destroy(region->watch);
@@ -287,32 +286,19 @@ int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u3
 	return err;
 }
 
-/* Whoever gets true destroys it. Under RCU, or ctx is the caller's. */
-static bool ock_region_claim(struct ock_region *region, struct ock_ctx *ctx)
-{
-	bool claimed = false;
-
-	spin_lock(&ctx->lock);
-	if (!list_empty(&region->node)) {
-		list_del_init(&region->node);
-		claimed = true;
-	}
-	spin_unlock(&ctx->lock);
-	return claimed;
-}
-
 int ock_region_destroy(struct ock_ctx *ctx, u64 cookie)
 {
 	struct ock_region *region;
-	bool claimed;
+	enum ock_region_state was = OCK_REGION_NONE;
 
 	rcu_read_lock();
 	region = rhashtable_lookup(&table, &cookie, table_params);
-	claimed = region && region->ctx == ctx && ock_region_claim(region, ctx);
+	if (region && region->ctx == ctx)
+		was = ock_region_claim(region, ctx);
 	rcu_read_unlock();
-	if (!claimed)
+	if (!was)
 		return -ENOENT;
-	ock_region_finish(region, true, false);
+	ock_region_finish(region, was, true);
 	return 0;
 }
 
@@ -320,15 +306,18 @@ void ock_regions_close(struct ock_ctx *ctx)
 {
 	for (;;) {
 		struct ock_region *region;
+		enum ock_region_state was;
 
 		spin_lock(&ctx->lock);
 		region = list_first_entry_or_null(&ctx->regions, struct ock_region, node);
-		if (region)
-			list_del_init(&region->node);
+		if (region) {
+			was = ock_region_move(region, OCK_REGION_ENDED);
+			list_del(&region->node);
+		}
 		spin_unlock(&ctx->lock);
 		if (!region)
 			break;
-		ock_region_finish(region, !(region->flags & ONECOPY_REGION_LINGER), false);
+		ock_region_finish(region, was, !(region->flags & ONECOPY_REGION_LINGER));
 		cond_resched();
 	}
 	ock_ctx_close(ctx);
@@ -351,14 +340,14 @@ static int ock_region_check(const struct ock_region *region, u32 need)
 		return -EPERM;
 	if ((region->flags & need) != need)
 		return -EACCES;
-	return READ_ONCE(region->refusal);
+	return ock_region_refusal(region);
 }
 
 /* @use: SINGLE_USE regions are used up: the table's user becomes the caller's. */
 static int ock_region_find(u64 cookie, u32 need, bool use, struct ock_ref *ref)
 {
 	struct ock_region *region;
-	bool claimed = false;
+	enum ock_region_state was = OCK_REGION_NONE;
 	int err = -ENOENT;
 
 	rcu_read_lock();
@@ -369,22 +358,20 @@ static int ock_region_find(u64 cookie, u32 need, bool use, struct ock_ref *ref)
 	if (err)
 		goto out;
 	if (use && region->flags & ONECOPY_REGION_SINGLE_USE) {
-		/* The table's user is ours then: holding cannot fail. */
-		claimed = ock_region_claim(region, region->ctx);
-		if (!claimed || !ock_region_hold(region, ref))
+		was = ock_region_claim(region, region->ctx);
+		/* If it was LIVE the table's user is ours then: holding cannot fail. */
+		if (!was || !ock_region_hold(region, ref))
 			err = -ENOENT;
 	} else if (!ock_region_hold(region, ref)) {
-		err = READ_ONCE(region->refusal) ?: -ENOENT;
+		err = ock_region_refusal(region) ?: -ENOENT;
 	}
 out:
 	rcu_read_unlock();
-	if (err) {
+	if (was)
+		ock_region_finish(region, was, true);
+	if (err)
 		ock_stat_inc(OCK_STAT_REFUSED);
-		return err;
-	}
-	if (claimed)
-		ock_region_finish(region, true, true);
-	return 0;
+	return err;
 }
 
 /* Lookups in a row make a region hot; the count is racy, and may be. */
@@ -440,14 +427,14 @@ int ock_region_resume(struct ock_ref *ref)
 
 	if (!region || !ref->paused)
 		return 0;
-	err = READ_ONCE(region->refusal);
+	err = ock_region_refusal(region);
 	*ref = (struct ock_ref){};
 	if (!err) {
 		rcu_read_lock();
 		held = ock_region_hold(region, ref);
 		rcu_read_unlock();
 		if (!held)
-			err = READ_ONCE(region->refusal) ?: -ENOENT;
+			err = ock_region_refusal(region) ?: -ENOENT;
 	}
 	ock_region_unref(region);
 	return err;
