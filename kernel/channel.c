@@ -28,7 +28,6 @@
 #include <linux/dmaengine.h>
 #include <linux/err.h>
 #include <linux/list.h>
-#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -37,17 +36,9 @@
 #include <linux/wait.h>
 
 #include "compat.h"
+#include "params.h"
 
 #define OCK_CHANNELS_MAX 4
-
-static bool dma = true;
-module_param(dma, bool, 0644);
-MODULE_PARM_DESC(dma, "use DMA engines when asked to (1)");
-
-static unsigned int dmatimeout = 10000;
-module_param(dmatimeout, uint, 0644);
-MODULE_PARM_DESC(dmatimeout,
-		 "milliseconds without an answer after which a DMA channel is reset (10000)");
 
 struct ock_channel {
 	struct dma_chan *chan;
@@ -102,7 +93,7 @@ static void ock_channel_destroy(struct ock_channel *channel)
 static int ock_channels_find(void)
 {
 	lockdep_assert_held(&ock_channels_lock);
-	while (READ_ONCE(dma) && nr_channels < OCK_CHANNELS_MAX) {
+	while (READ_ONCE(ock_params.dma) && nr_channels < OCK_CHANNELS_MAX) {
 		int err = ock_channel_create(&ock_channels[nr_channels]);
 
 		if (err)
@@ -133,7 +124,7 @@ static struct ock_channel *ock_channels_look(unsigned int first)
 {
 	struct ock_channel *found = NULL;
 
-	for (unsigned int i = 0; READ_ONCE(dma) && i < nr_channels; i++) {
+	for (unsigned int i = 0; READ_ONCE(ock_params.dma) && i < nr_channels; i++) {
 		struct ock_channel *channel = ock_channels[(first + i) % nr_channels];
 
 		if (READ_ONCE(channel->broken))
@@ -343,7 +334,7 @@ unmap:
 
 unsigned long ock_channel_patience(void)
 {
-	return max(msecs_to_jiffies(READ_ONCE(dmatimeout)), 1UL);
+	return max(msecs_to_jiffies(READ_ONCE(ock_params.dmatimeout)), 1UL);
 }
 
 static bool ock_channel_silent(struct ock_channel *channel)

@@ -36,6 +36,7 @@
 #include <linux/workqueue.h>
 
 #include "channel.h"
+#include "params.h"
 #include "stats.h"
 #include "trace.h"
 
@@ -44,10 +45,6 @@
 /* Pieces of one operation in flight, each a bit of op->used. */
 #define OCK_DMA_DEPTH 64u
 #define OCK_DMA_AWAY  (1 << 20)
-
-static unsigned long dmamin = 1024;
-module_param(dmamin, ulong, 0644);
-MODULE_PARM_DESC(dmamin, "bytes below which the CPU copies though DMA is asked for (1024)");
 
 struct ock_dma_op {
 	refcount_t refs; /* its own, who waits for it */
@@ -374,7 +371,7 @@ static void ock_dma_op_go(struct ock_dma_op *op)
 	int err;
 
 	queue_delayed_work(ock_dma_watch_wq, &op->watch, ock_channel_patience());
-	if (op->bytes < READ_ONCE(dmamin)) {
+	if (op->bytes < READ_ONCE(ock_params.dmamin)) {
 		err = ock_dma_op_copy(op, op->bytes);
 		op->position = op->bytes;
 	} else {

@@ -30,20 +30,9 @@
 #include "knem_copy.h"
 #include "knem_request.h"
 #include "knem_stats.h"
+#include "params.h"
 #include "table.h"
 #include "trace.h"
-
-static bool offered = true;
-module_param_named(knem, offered, bool, 0444);
-MODULE_PARM_DESC(knem, "Offer /dev/knem (1)");
-
-static bool debug;
-module_param(debug, bool, 0644);
-MODULE_PARM_DESC(debug, "Log refused requests of /dev/knem (0)");
-
-static bool binding = true;
-module_param(binding, bool, 0644);
-MODULE_PARM_DESC(binding, "Bind kernel threads as their process says, not always as it is (1)");
 
 #define OCK_KNEM_SLOTS_MAX (1ULL << 32)
 
@@ -304,7 +293,7 @@ static long ock_knem_ioctl(struct file *file, unsigned int number, unsigned long
 	trace_onecopy_knem(number, err);
 	if (err) {
 		ock_knem_count_refusal(err);
-		if (READ_ONCE(debug))
+		if (READ_ONCE(ock_params.debug))
 			pr_info_ratelimited("%s[%d]: request %#x refused: %d\n", current->comm,
 					    current->pid, number, err);
 	}
@@ -385,7 +374,7 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		err = -EBUSY;
 		goto out;
 	}
-	if (knem->bound && READ_ONCE(binding))
+	if (knem->bound && READ_ONCE(ock_params.binding))
 		config.cpus = knem->cpus;
 	err = ock_async_create(&config, &async);
 	if (err)
@@ -456,12 +445,12 @@ static struct miscdevice ock_knem_device = {
 
 int ock_knem_init(void)
 {
-	return offered ? misc_register(&ock_knem_device) : 0;
+	return ock_params.knem ? misc_register(&ock_knem_device) : 0;
 }
 
 void ock_knem_exit(void)
 {
-	if (offered)
+	if (ock_params.knem)
 		misc_deregister(&ock_knem_device);
 }
 

@@ -11,7 +11,6 @@
 #include "knem_copy.h"
 
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -20,18 +19,7 @@
 #include "copy.h"
 #include "dma.h"
 #include "knem_stats.h"
-
-static bool pinlocal;
-module_param(pinlocal, bool, 0644);
-MODULE_PARM_DESC(pinlocal, "Always pin local memory before a copy (0)");
-
-static bool pinlocalread = true;
-module_param(pinlocalread, bool, 0644);
-MODULE_PARM_DESC(pinlocalread, "Pin local memory before a copy that reads it (1)");
-
-static bool sync;
-module_param(sync, bool, 0644);
-MODULE_PARM_DESC(sync, "End every copy within its ioctl (0)");
+#include "params.h"
 
 /* What a copy command asks for, whichever it is. */
 struct ock_knem_request {
@@ -79,7 +67,7 @@ static u32 ock_knem_how(struct ock_knem *knem, const struct ock_knem_request *re
 	u32 flags = request->flags;
 	u32 how;
 
-	if (READ_ONCE(sync))
+	if (READ_ONCE(ock_params.sync))
 		return 0;
 	if (flags & KNEM_FLAG_DMA) {
 		if (flags & KNEM_FLAG_ANY_THREAD_MASK)
@@ -148,7 +136,8 @@ static int ock_knem_go(struct ock_knem *knem, struct ock_knem_request *request, 
 
 	if (request->vec) {
 		bool pin = how || (request->flags & (KNEM_FLAG_DMA | KNEM_FLAG_PINLOCAL)) ||
-			   READ_ONCE(pinlocal) || (request->write && READ_ONCE(pinlocalread));
+			   READ_ONCE(ock_params.pinlocal) ||
+			   (request->write && READ_ONCE(ock_params.pinlocalread));
 
 		err = ock_knem_local(knem, request, pin);
 		if (err && pin)

@@ -2,19 +2,8 @@
 #include "knem_request.h"
 
 #include <linux/compiler.h>
-#include <linux/moduleparam.h>
 
-static bool thread = true;
-module_param(thread, bool, 0644);
-MODULE_PARM_DESC(thread, "Offload to kernel threads when asked to (1)");
-
-static uint forceflags;
-module_param(forceflags, uint, 0644);
-MODULE_PARM_DESC(forceflags, "KNEM_FLAG_* added to every request (0)");
-
-static uint ignoreflags;
-module_param(ignoreflags, uint, 0644);
-MODULE_PARM_DESC(ignoreflags, "KNEM_FLAG_* dropped from every request (0)");
+#include "params.h"
 
 struct ock_async *ock_knem_async(struct ock_knem *knem)
 {
@@ -24,14 +13,14 @@ struct ock_async *ock_knem_async(struct ock_knem *knem)
 
 u32 ock_knem_forced(void)
 {
-	return READ_ONCE(forceflags);
+	return READ_ONCE(ock_params.forceflags);
 }
 
 u32 ock_knem_ignored(void)
 {
-	u32 ignored = READ_ONCE(ignoreflags);
+	u32 ignored = READ_ONCE(ock_params.ignoreflags);
 
-	if (!READ_ONCE(thread))
+	if (!READ_ONCE(ock_params.thread))
 		ignored |= KNEM_FLAG_ANY_THREAD_MASK;
 	return ignored;
 }

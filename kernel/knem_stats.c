@@ -4,21 +4,13 @@
 #include <linux/cpumask.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
 #include <knem_io.h>
 
 #include "channel.h"
-
-static ulong statslen = PAGE_SIZE;
-module_param(statslen, ulong, 0644);
-MODULE_PARM_DESC(statslen, "Bytes of statistics that a read-only descriptor gives at most (page)");
-
-static bool statsverbose;
-module_param(statsverbose, bool, 0644);
-MODULE_PARM_DESC(statsverbose, "Statistics per processor, too (0)");
+#include "params.h"
 
 #define OCK_KNEM_STATS_MAX (1UL << 20)
 
@@ -101,7 +93,7 @@ static size_t ock_knem_stats_print(char *text, size_t size, u32 forced, u32 igno
 	for (size_t i = 0; i < OCK_KNEM_COUNTERS; i++) {
 		n += scnprintf(text + n, size - n, " %-28s: %llu\n", ock_knem_names[i],
 			       ock_knem_sum(i));
-		if (READ_ONCE(statsverbose))
+		if (READ_ONCE(ock_params.statsverbose))
 			n += ock_knem_print_each(text + n, size - n, i);
 	}
 	return n;
@@ -109,7 +101,7 @@ static size_t ock_knem_stats_print(char *text, size_t size, u32 forced, u32 igno
 
 ssize_t ock_knem_stats_read(char __user *to, size_t size, loff_t *position, u32 forced, u32 ignored)
 {
-	size_t room = clamp(READ_ONCE(statslen), 1UL, OCK_KNEM_STATS_MAX);
+	size_t room = clamp(READ_ONCE(ock_params.statslen), 1UL, OCK_KNEM_STATS_MAX);
 	char *text;
 	size_t length;
 	ssize_t n;
