@@ -29,9 +29,9 @@
 #include <linux/xarray.h>
 
 #include "crew.h"
-#include "ctx.h"
 #include "dma.h"
 #include "events.h"
+#include "owner.h"
 #include "stats.h"
 #include "trace.h"
 #include "words.h"
@@ -273,7 +273,7 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 	job->copy.stop = &async->stopping;
 	job->started = fly;
 	if (!fly)
-		ock_copy_pause(&job->copy, async->crew.ctx);
+		ock_copy_pause(&job->copy, async->crew.owner);
 	err = ock_async_admit(async, job, fly ? &async->flying : &async->queue);
 	if (err) {
 		swap(job->copy, *copy);
@@ -414,7 +414,7 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	if (!async)
 		return -ENOMEM;
 	spin_lock_init(&async->lock);
-	err = ock_crew_init(&async->crew, &crew_ops, &async->lock, config->ctx, config->cpus,
+	err = ock_crew_init(&async->crew, &crew_ops, &async->lock, config->owner, config->cpus,
 			    config->name, config->ordered ? 1 : OCK_CREW_MAX);
 	if (err) {
 		kfree(async);

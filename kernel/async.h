@@ -17,7 +17,7 @@
 #include <linux/wait.h>
 
 #include "copy.h"
-#include "ctx.h"
+#include "owner.h"
 #include "words.h"
 
 struct ock_async;
@@ -25,12 +25,12 @@ struct ock_async;
 struct ock_async_config {
 	enum ock_words_kind words;
 	u64 nr_slots;
-	bool ordered;		     /* complete in the order of submission: one thread */
-	const struct cpumask *cpus;  /* where threads run; NULL: where the caller may */
-	struct eventfd_ctx *eventfd; /* NULL: none; taken over by success */
-	wait_queue_head_t *wait;     /* woken by events; as long as the file */
-	const char *name;	     /* of threads */
-	const struct ock_ctx *ctx;   /* whose file it is */
+	bool ordered;		       /* complete in the order of submission: one thread */
+	const struct cpumask *cpus;    /* where threads run; NULL: where the caller may */
+	struct eventfd_ctx *eventfd;   /* NULL: none; taken over by success */
+	wait_queue_head_t *wait;       /* woken by events; as long as the file */
+	const char *name;	       /* of threads */
+	const struct ock_owner *owner; /* whose file it is */
 };
 
 /* How one copy is to run. */
@@ -46,7 +46,7 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **a
 void ock_async_prepare(struct ock_async *async);
 
 /*
- * At release() of the file, after its ock_ctx_close(): nobody submits any more. The copy that a
+ * At release() of the file, after its ock_owner_close(): nobody submits any more. The copy that a
  * thread makes is broken off, engines are waited for, what is queued is dropped with no word
  * written. Words stay while mapped (VMAs hold the file, so none is left).
  */

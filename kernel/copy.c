@@ -279,16 +279,16 @@ int ock_copy_run(struct ock_copy *copy, u64 *result)
 	return err;
 }
 
-static void ock_end_pause(struct ock_end *end, const struct ock_ctx *ctx)
+static void ock_end_pause(struct ock_end *end, const struct ock_owner *owner)
 {
-	if (end->kind == OCK_END_REGION && end->ref.region->ctx != ctx)
+	if (end->kind == OCK_END_REGION && end->ref.region->owner != owner)
 		ock_region_pause(&end->ref);
 }
 
-void ock_copy_pause(struct ock_copy *copy, const struct ock_ctx *ctx)
+void ock_copy_pause(struct ock_copy *copy, const struct ock_owner *owner)
 {
-	ock_end_pause(&copy->source, ctx);
-	ock_end_pause(&copy->destination, ctx);
+	ock_end_pause(&copy->source, owner);
+	ock_end_pause(&copy->destination, owner);
 }
 
 int ock_copy_resume(struct ock_copy *copy)

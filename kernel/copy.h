@@ -76,11 +76,11 @@ u64 ock_copy_bytes(const struct ock_copy *copy);
 int ock_copy_run(struct ock_copy *copy, u64 *copied);
 
 /*
- * For a copy that has to wait for its turn: regions of other files than @ctx's may be
+ * For a copy that has to wait for its turn: regions of other files than @owner's may be
  * destroyed meanwhile, and their pages given back. To be followed by ock_copy_resume(), whose
  * 0 says that they are there; -ENOENT, -ESTALE: the copy cannot be made any more.
  */
-void ock_copy_pause(struct ock_copy *copy, const struct ock_ctx *ctx);
+void ock_copy_pause(struct ock_copy *copy, const struct ock_owner *owner);
 int ock_copy_resume(struct ock_copy *copy);
 
 /* Whether somebody wants it to end early: -EINTR. */

@@ -84,7 +84,7 @@ static int ock_post_man(struct ock_post *post)
 		if (READ_ONCE(crew->posts[i].manned))
 			config.like = crew->posts[i].worker;
 	}
-	err = ock_user_take(&crew->ctx->limits, OCK_THREADS);
+	err = ock_user_take(&crew->owner->limits, OCK_THREADS);
 	if (err)
 		return err;
 	spin_lock(crew->lock);
@@ -170,14 +170,14 @@ void ock_crew_prepare(struct ock_crew *crew)
 }
 
 int ock_crew_init(struct ock_crew *crew, const struct ock_crew_ops *ops, spinlock_t *lock,
-		  const struct ock_ctx *ctx, const struct cpumask *cpus, const char *name,
+		  const struct ock_owner *owner, const struct cpumask *cpus, const char *name,
 		  unsigned int max)
 {
 	*crew = (struct ock_crew){
 		.ops = ops,
 		.lock = lock,
-		.ctx = ctx,
-		.user = ctx->limits.user,
+		.owner = owner,
+		.user = owner->limits.user,
 		.nr_posts = min3(max, num_online_cpus(), (unsigned int)OCK_CREW_MAX),
 	};
 	if (!alloc_cpumask_var(&crew->cpus, GFP_KERNEL_ACCOUNT))

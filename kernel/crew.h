@@ -17,7 +17,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
-#include "ctx.h"
+#include "owner.h"
 
 /* Most threads of one crew. */
 #define OCK_CREW_MAX 4
@@ -45,8 +45,8 @@ struct ock_post {
 
 struct ock_crew {
 	const struct ock_crew_ops *ops;
-	spinlock_t *lock;	   /* of the queue, and of what is here */
-	const struct ock_ctx *ctx; /* not followed in ock_crew_deinit() */
+	spinlock_t *lock;	       /* of the queue, and of what is here */
+	const struct ock_owner *owner; /* not followed in ock_crew_deinit() */
 	struct ock_user *user;
 	struct mutex hiring; /* held to make threads */
 	unsigned int nr_posts;
@@ -59,7 +59,7 @@ struct ock_crew {
 
 /* @cpus: where they run, as far as the process may; NULL: where the caller may. -ENOMEM. */
 int ock_crew_init(struct ock_crew *crew, const struct ock_crew_ops *ops, spinlock_t *lock,
-		  const struct ock_ctx *ctx, const struct cpumask *cpus, const char *name,
+		  const struct ock_owner *owner, const struct cpumask *cpus, const char *name,
 		  unsigned int max);
 
 /* Waits for the jobs that threads work on. Nobody calls any more. */

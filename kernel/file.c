@@ -22,9 +22,9 @@
 #include "channel.h"
 #include "compat.h"
 #include "copy.h"
-#include "ctx.h"
 #include "map.h"
 #include "notify.h"
+#include "owner.h"
 #include "stats.h"
 #include "table.h"
 #include "ticket.h"
@@ -39,7 +39,7 @@
 #define OCK_MAP_FLAGS  (ONECOPY_MAP_READ | ONECOPY_MAP_WRITE)
 
 struct ock_file {
-	struct ock_ctx *ctx;
+	struct ock_owner *owner;
 	struct ock_tickets tickets;
 	struct mutex lock;	 /* for setting @async */
 	struct ock_async *async; /* set once, read without lock */
@@ -75,7 +75,7 @@ static struct ock_async *ock_file_async(const struct ock_file *file)
 
 static int ock_file_info(struct ock_call *call)
 {
-	const struct ock_ctx *ctx = call->file->ctx;
+	const struct ock_owner *owner = call->file->owner;
 	struct onecopy_info *info = &call->argument.info;
 
 	if (info->flags || info->reserved)
@@ -94,15 +94,15 @@ static int ock_file_info(struct ock_call *call)
 	info->max_segments = OCK_SEGMENTS_MAX;
 	info->max_slots = OCK_SLOTS_MAX;
 	info->generation_slots = OCK_GENERATION_SLOTS;
-	info->pinned_bytes = ock_user_pages(ctx->limits.user) << PAGE_SHIFT;
-	info->limit_bytes = ctx->limits.of_user[OCK_PAGES] << PAGE_SHIFT;
+	info->pinned_bytes = ock_user_pages(owner->limits.user) << PAGE_SHIFT;
+	info->limit_bytes = owner->limits.of_user[OCK_PAGES] << PAGE_SHIFT;
 	return ock_call_answer(call);
 }
 
 static int ock_file_create(struct ock_call *call)
 {
 	struct onecopy_region_create *create = &call->argument.create;
-	struct ock_ctx *ctx = call->file->ctx;
+	struct ock_owner *owner = call->file->owner;
 	struct ock_vec *vec;
 	u32 slot = 0;
 	u64 generation = 0;
@@ -116,7 +116,7 @@ static int ock_file_create(struct ock_call *call)
 	err = ock_vec_import(u64_to_user_ptr(create->segments), create->nr_segments, &vec);
 	if (err)
 		return err;
-	err = ock_region_create(ctx, vec, create->nr_segments, create->flags, &create->cookie,
+	err = ock_region_create(owner, vec, create->nr_segments, create->flags, &create->cookie,
 				&slot, &generation);
 	kvfree(vec);
 	if (err)
@@ -125,7 +125,7 @@ static int ock_file_create(struct ock_call *call)
 	create->generation = generation;
 	err = ock_call_answer(call);
 	if (err)
-		ock_region_destroy(ctx, create->cookie);
+		ock_region_destroy(owner, create->cookie);
 	return err;
 }
 
@@ -133,7 +133,7 @@ static int ock_file_destroy(struct ock_call *call)
 {
 	if (call->argument.destroy.flags)
 		return -EINVAL;
-	return ock_region_destroy(call->file->ctx, call->argument.destroy.cookie);
+	return ock_region_destroy(call->file->owner, call->argument.destroy.cookie);
 }
 
 static int ock_file_region(struct ock_call *call)
@@ -185,7 +185,7 @@ static int ock_end_open(struct ock_end *end, const struct ock_call *call, u64 co
 		return ock_end_region(end, cookie, offset, need);
 	if (copy->flags & ONECOPY_COPY_ASYNC)
 		return ock_end_pin(end, vec, copy->nr_local, need == ONECOPY_REGION_WRITE,
-				   &call->file->ctx->limits);
+				   &call->file->owner->limits);
 	return ock_end_local(end, vec, copy->nr_local);
 }
 
@@ -274,7 +274,7 @@ static int ock_file_setup(struct ock_call *call)
 		.nr_slots = setup->nr_slots,
 		.name = "onecopy",
 		.wait = &file->wait,
-		.ctx = file->ctx,
+		.owner = file->owner,
 	};
 	struct ock_async *async;
 	int err = 0;
@@ -377,7 +377,7 @@ static int ock_file_open(struct inode *inode, struct file *filp)
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
-	err = ock_ctx_create(filp, true, &file->ctx);
+	err = ock_owner_create(filp, true, &file->owner);
 	if (err) {
 		kfree(file);
 		return err;
@@ -398,7 +398,7 @@ static int ock_file_release(struct inode *inode, struct file *filp)
 		return 0;
 	/* First of all no peer may find a region any more. */
 	ock_tickets_deinit(&file->tickets);
-	ock_regions_close(file->ctx);
+	ock_regions_close(file->owner);
 	if (file->async)
 		ock_async_close(file->async);
 	kfree(file);
@@ -431,7 +431,7 @@ static int ock_file_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (offset >= OCK_TICKET_OFFSET)
 		return ock_file_mmap_region(file, vma, offset);
 	if (offset == ONECOPY_MMAP_GENERATIONS)
-		return ock_generations_mmap(&file->ctx->generations, vma);
+		return ock_generations_mmap(&file->owner->generations, vma);
 	if (offset != ONECOPY_MMAP_COMPLETIONS)
 		return -EINVAL;
 	async = ock_file_async(file);

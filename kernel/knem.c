@@ -26,10 +26,10 @@
 
 #include "async.h"
 #include "channel.h"
-#include "ctx.h"
 #include "knem_copy.h"
 #include "knem_request.h"
 #include "knem_stats.h"
+#include "owner.h"
 #include "params.h"
 #include "table.h"
 #include "trace.h"
@@ -75,7 +75,7 @@ static int ock_knem_region(struct ock_knem *knem, u64 array, u32 nr, u32 flags, 
 	err = ock_vec_import(u64_to_user_ptr(array), nr, &vec);
 	if (err)
 		return err;
-	err = ock_region_create(knem->ctx, vec, nr, how, cookie, NULL, NULL);
+	err = ock_region_create(knem->owner, vec, nr, how, cookie, NULL, NULL);
 	kvfree(vec);
 	if (!err)
 		ock_knem_count(OCK_KNEM_CREATED);
@@ -102,7 +102,7 @@ static int ock_knem_init_send(struct ock_knem *knem, union ock_knem_argument *ar
 
 static int ock_knem_destroy(struct ock_knem *knem, union ock_knem_argument *argument)
 {
-	int err = ock_region_destroy(knem->ctx, argument->cookie);
+	int err = ock_region_destroy(knem->owner, argument->cookie);
 
 	if (!err)
 		ock_knem_count(OCK_KNEM_DESTROYED);
@@ -112,12 +112,12 @@ static int ock_knem_destroy(struct ock_knem *knem, union ock_knem_argument *argu
 /* Nobody heard of the cookie, so nobody misses it. */
 static void ock_knem_uncreate(struct ock_knem *knem, const union ock_knem_argument *argument)
 {
-	ock_region_destroy(knem->ctx, argument->create.cookie);
+	ock_region_destroy(knem->owner, argument->create.cookie);
 }
 
 static void ock_knem_unsend(struct ock_knem *knem, const union ock_knem_argument *argument)
 {
-	ock_region_destroy(knem->ctx, argument->init_send.send_cookie);
+	ock_region_destroy(knem->owner, argument->init_send.send_cookie);
 }
 
 /* ---- the rest of the commands ---- */
@@ -317,7 +317,7 @@ static int ock_knem_open(struct inode *inode, struct file *file)
 		err = -ENOMEM;
 		goto out_free;
 	}
-	err = ock_ctx_create(file, false, &knem->ctx);
+	err = ock_owner_create(file, false, &knem->owner);
 	if (err)
 		goto out_cpus;
 	mutex_init(&knem->lock);
@@ -339,7 +339,7 @@ static int ock_knem_release(struct inode *inode, struct file *file)
 	if (!knem)
 		return 0;
 	/* First of all no peer may find a region any more. */
-	ock_regions_close(knem->ctx);
+	ock_regions_close(knem->owner);
 	if (knem->async)
 		ock_async_close(knem->async);
 	ock_channels_leave(&knem->dma);
@@ -368,7 +368,7 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 	snprintf(name, sizeof(name), "knem-ctx-%x", atomic_inc_return(&serial));
 	config.name = name;
 	config.wait = &knem->wait;
-	config.ctx = knem->ctx;
+	config.owner = knem->owner;
 	mutex_lock(&knem->lock);
 	if (knem->async) {
 		err = -EBUSY;

@@ -13,11 +13,11 @@
 #include <knem_io.h>
 
 #include "async.h"
-#include "ctx.h"
+#include "owner.h"
 
 /* A context: what a descriptor opened for writing has. */
 struct ock_knem {
-	struct ock_ctx *ctx;
+	struct ock_owner *owner;
 	struct ock_async *async; /* set once, read without lock */
 	struct mutex lock;	 /* to set it, and of what follows */
 	bool bound;

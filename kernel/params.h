@@ -12,7 +12,7 @@
 #include <linux/types.h>
 
 struct ock_params {
-	/* ctx.c, for files opened from then on. 0: by the memory and processors there are. */
+	/* owner.c, for files opened from then on. 0: by the memory and processors there are. */
 	ulong max_user_pages;
 	ulong max_pages;
 	uint max_user_regions;

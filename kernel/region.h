@@ -20,7 +20,7 @@
  *	STALE     LIVE                   its memory changed               -ESTALE
  *	ORPHANED  LIVE STALE             its process ended                -ENOENT
  *	ENDED     LIVE STALE ORPHANED    destroy, close, or use, under    -ENOENT
- *	                                 ctx->lock: leaves ctx->regions
+ *	                                 owner->lock: leaves owner->regions
  *	REVOKED   ENDED                  destroy, under map_lock          -ENOENT
  *
  * What a move makes due, who made it does: once, for it succeeds once. Out of LIVE: the
@@ -44,7 +44,7 @@
 
 #include "pages.h"
 
-struct ock_ctx;
+struct ock_owner;
 struct ock_hot;
 struct ock_watch;
 
@@ -66,7 +66,7 @@ struct ock_region {
 	struct rhash_head hash;
 	u32 flags;
 	atomic_t state; /* enum ock_region_state */
-	kuid_t uid;	/* whose it is: ctx->uid */
+	kuid_t uid;	/* whose it is: owner->uid */
 	struct ock_pages pages;
 	struct ock_watch *watch;
 
@@ -75,8 +75,8 @@ struct ock_region {
 	struct ock_hot __rcu *hot;
 
 	refcount_t refs ____cacheline_aligned_in_smp;
-	struct ock_ctx *ctx;   /* compared; followed only under its rules, see table.c */
-	struct list_head node; /* of ctx->regions, under ctx->lock */
+	struct ock_owner *owner; /* compared; followed only under its rules, see table.c */
+	struct list_head node;	 /* of owner->regions, under owner->lock */
 	struct ock_user *user;
 
 	/* Mapping, map.c's. Who fills in page table entries holds map_lock for reading. */

@@ -2,7 +2,7 @@
 /*
  * Life of a region.
  *
- * The states are in region.h. Whoever moves it to ENDED, and takes it out of ctx->regions
+ * The states are in region.h. Whoever moves it to ENDED, and takes it out of owner->regions
  * with that, destroys it, and so exactly one does: REGION_DESTROY, the lookup that uses
  * up a single-use one, or close. From then on, in this order:
  *
@@ -20,8 +20,8 @@
  * 0 already. It may well succeed on a region just destroyed while a copy still
  * runs: it began before, and the pages are there.
  *
- * region->ctx may be followed while the region is in ctx->regions, or under
- * rcu_read_lock() after it was found in the table: close frees ctx by RCU, after
+ * region->owner may be followed while the region is in owner->regions, or under
+ * rcu_read_lock() after it was found in the table: close frees owner by RCU, after
  * it took all regions out.
  */
 #include "table.h"
@@ -163,28 +163,28 @@ static void ock_region_pinned(struct ock_region *region)
 		ock_region_changed(region, -ESTALE);
 }
 
-/* Whoever is told the state it was in destroys it. Under RCU, or ctx is the caller's. */
-static enum ock_region_state ock_region_claim(struct ock_region *region, struct ock_ctx *ctx)
+/* Whoever is told the state it was in destroys it. Under RCU, or owner is the caller's. */
+static enum ock_region_state ock_region_claim(struct ock_region *region, struct ock_owner *owner)
 {
 	enum ock_region_state was;
 
-	spin_lock(&ctx->lock);
+	spin_lock(&owner->lock);
 	was = ock_region_move(region, OCK_REGION_ENDED);
 	if (was)
 		list_del(&region->node);
-	spin_unlock(&ctx->lock);
+	spin_unlock(&owner->lock);
 	return was;
 }
 
 /* Publishes; from here on others may find and destroy it. */
-static int ock_region_insert(struct ock_ctx *ctx, struct ock_region *region, u64 *cookie)
+static int ock_region_insert(struct ock_owner *owner, struct ock_region *region, u64 *cookie)
 {
 	u64 random;
 	int err;
 
-	spin_lock(&ctx->lock);
-	list_add(&region->node, &ctx->regions);
-	spin_unlock(&ctx->lock);
+	spin_lock(&owner->lock);
+	list_add(&region->node, &owner->regions);
+	spin_unlock(&owner->lock);
 	do {
 		do
 			random = get_random_u64();
@@ -223,7 +223,7 @@ static int ock_region_pin(struct ock_region *region, const struct ock_vec *vec, 
 	}
 }
 
-static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
+static int ock_region_try(struct ock_owner *owner, const struct ock_vec *vec, u32 nr, u32 flags,
 			  u64 *cookie, u32 *slot, u64 *generation)
 {
 	struct ock_region *region;
@@ -234,25 +234,25 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 		return -ENOMEM;
 	atomic_set(&region->state, OCK_REGION_MAKING);
 	region->flags = flags;
-	region->uid = ctx->uid;
-	region->ctx = ctx;
-	region->user = ctx->limits.user;
+	region->uid = owner->uid;
+	region->owner = owner;
+	region->user = owner->limits.user;
 	refcount_set(&region->users, 1);
 	refcount_set(&region->refs, 2);
 	init_rwsem(&region->map_lock);
 	INIT_WORK(&region->work, ock_region_stale_work);
 
-	err = ock_user_take(&ctx->limits, OCK_REGIONS);
+	err = ock_user_take(&owner->limits, OCK_REGIONS);
 	if (err)
 		goto free;
 	/* First the watch, then the pages: a change in between is seen. */
 	if (flags & ONECOPY_REGION_TRACK) {
-		err = ock_watch_create(region, ock_region_changed, &ctx->generations, vec, nr,
+		err = ock_watch_create(region, ock_region_changed, &owner->generations, vec, nr,
 				       &region->watch);
 		if (err)
 			goto give;
 	}
-	err = ock_region_pin(region, vec, nr, &ctx->limits);
+	err = ock_region_pin(region, vec, nr, &owner->limits);
 	if (err)
 		goto unwatch;
 	if (region->watch)
@@ -261,9 +261,9 @@ static int ock_region_try(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr
 	ock_stat_inc(OCK_LIVE_REGIONS);
 	ock_stat_inc(OCK_STAT_CREATED);
 	ock_region_pinned(region);
-	err = ock_region_insert(ctx, region, cookie);
+	err = ock_region_insert(owner, region, cookie);
 	if (err)
-		ock_region_finish(region, ock_region_claim(region, ctx), false);
+		ock_region_finish(region, ock_region_claim(region, owner), false);
 	return err;
 unwatch:
 	ock_watch_destroy(region->watch);
@@ -274,27 +274,27 @@ free:
 	return err;
 }
 
-int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
+int ock_region_create(struct ock_owner *owner, const struct ock_vec *vec, u32 nr, u32 flags,
 		      u64 *cookie, u32 *slot, u64 *generation)
 {
-	bool owes = ock_user_owes(ctx->limits.user);
-	int err = ock_region_try(ctx, vec, nr, flags, cookie, slot, generation);
+	bool owes = ock_user_owes(owner->limits.user);
+	int err = ock_region_try(owner, vec, nr, flags, cookie, slot, generation);
 
 	/* What stands in the way may have been destroyed already. */
-	if (owes && ock_user_settle(ctx->limits.user, err))
-		err = ock_region_try(ctx, vec, nr, flags, cookie, slot, generation);
+	if (owes && ock_user_settle(owner->limits.user, err))
+		err = ock_region_try(owner, vec, nr, flags, cookie, slot, generation);
 	return err;
 }
 
-int ock_region_destroy(struct ock_ctx *ctx, u64 cookie)
+int ock_region_destroy(struct ock_owner *owner, u64 cookie)
 {
 	struct ock_region *region;
 	enum ock_region_state was = OCK_REGION_NONE;
 
 	rcu_read_lock();
 	region = rhashtable_lookup(&table, &cookie, table_params);
-	if (region && region->ctx == ctx)
-		was = ock_region_claim(region, ctx);
+	if (region && region->owner == owner)
+		was = ock_region_claim(region, owner);
 	rcu_read_unlock();
 	if (!was)
 		return -ENOENT;
@@ -302,25 +302,25 @@ int ock_region_destroy(struct ock_ctx *ctx, u64 cookie)
 	return 0;
 }
 
-void ock_regions_close(struct ock_ctx *ctx)
+void ock_regions_close(struct ock_owner *owner)
 {
 	for (;;) {
 		struct ock_region *region;
 		enum ock_region_state was;
 
-		spin_lock(&ctx->lock);
-		region = list_first_entry_or_null(&ctx->regions, struct ock_region, node);
+		spin_lock(&owner->lock);
+		region = list_first_entry_or_null(&owner->regions, struct ock_region, node);
 		if (region) {
 			was = ock_region_move(region, OCK_REGION_ENDED);
 			list_del(&region->node);
 		}
-		spin_unlock(&ctx->lock);
+		spin_unlock(&owner->lock);
 		if (!region)
 			break;
 		ock_region_finish(region, was, !(region->flags & ONECOPY_REGION_LINGER));
 		cond_resched();
 	}
-	ock_ctx_close(ctx);
+	ock_owner_close(owner);
 }
 
 /* Takes a user of a region found under RCU. */
@@ -358,7 +358,7 @@ static int ock_region_find(u64 cookie, u32 need, bool use, struct ock_ref *ref)
 	if (err)
 		goto out;
 	if (use && region->flags & ONECOPY_REGION_SINGLE_USE) {
-		was = ock_region_claim(region, region->ctx);
+		was = ock_region_claim(region, region->owner);
 		/* If it was LIVE the table's user is ours then: holding cannot fail. */
 		if (!was || !ock_region_hold(region, ref))
 			err = -ENOENT;

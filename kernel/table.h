@@ -4,7 +4,7 @@
 
 /* Regions by their cookies: declared, found and held, destroyed. table.c tells their life. */
 
-#include "ctx.h"
+#include "owner.h"
 #include "pin.h"
 #include "region.h"
 
@@ -20,18 +20,18 @@ void ock_region_exit(void);
 
 /*
  * Declares the current process's memory. @flags: ONECOPY_REGION_*. Owned by
- * @ctx; *cookie is not 0. Errors as in ONECOPY_IOC_REGION_CREATE. *slot and *generation (may both
+ * @owner; *cookie is not 0. Errors as in ONECOPY_IOC_REGION_CREATE. *slot and *generation (may both
  * be NULL without TRACK) as there.
  */
-int ock_region_create(struct ock_ctx *ctx, const struct ock_vec *vec, u32 nr, u32 flags,
+int ock_region_create(struct ock_owner *owner, const struct ock_vec *vec, u32 nr, u32 flags,
 		      u64 *cookie, u32 *slot, u64 *generation);
 
-/* -ENOENT unless @ctx owns such a region. Mappings are revoked on return. */
-int ock_region_destroy(struct ock_ctx *ctx, u64 cookie);
+/* -ENOENT unless @owner owns such a region. Mappings are revoked on return. */
+int ock_region_destroy(struct ock_owner *owner, u64 cookie);
 
-/* Destroys all regions of @ctx, revoking their mappings, but for those that LINGER, then closes it:
- * ock_ctx_close(). Copies in flight keep their pages until done. May sleep. */
-void ock_regions_close(struct ock_ctx *ctx);
+/* Destroys all regions of @owner, revoking their mappings, but for those that LINGER, then closes
+ * it: ock_owner_close(). Copies in flight keep their pages until done. May sleep. */
+void ock_regions_close(struct ock_owner *owner);
 
 /*
  * Finds the region and holds its pages. @need: ONECOPY_REGION_READ and/or WRITE.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "ctx.h"
+#include "owner.h"
 
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -9,7 +9,7 @@
 #include "params.h"
 #include "stats.h"
 
-static void ock_ctx_limit(struct ock_limits *limits)
+static void ock_owner_limit(struct ock_limits *limits)
 {
 	limits->of_user[OCK_PAGES] = READ_ONCE(ock_params.max_user_pages) ?: totalram_pages() / 16;
 	limits->of_all[OCK_PAGES] = READ_ONCE(ock_params.max_pages) ?: totalram_pages() / 4;
@@ -19,34 +19,34 @@ static void ock_ctx_limit(struct ock_limits *limits)
 	limits->of_all[OCK_THREADS] = READ_ONCE(ock_params.max_threads) ?: num_online_cpus() * 4;
 }
 
-int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **result)
+int ock_owner_create(const struct file *file, bool memlock, struct ock_owner **result)
 {
-	struct ock_ctx *ctx;
+	struct ock_owner *owner;
 
-	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
-	if (!ctx)
+	owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
+	if (!owner)
 		return -ENOMEM;
-	ctx->uid = file->f_cred->uid;
-	ctx->limits.user = ock_user_get(file->f_cred);
-	if (!ctx->limits.user) {
-		kfree(ctx);
+	owner->uid = file->f_cred->uid;
+	owner->limits.user = ock_user_get(file->f_cred);
+	if (!owner->limits.user) {
+		kfree(owner);
 		return -ENOMEM;
 	}
-	ock_ctx_limit(&ctx->limits);
-	ctx->limits.memlock = memlock;
-	spin_lock_init(&ctx->lock);
-	INIT_LIST_HEAD(&ctx->regions);
-	ock_generations_init(&ctx->generations);
+	ock_owner_limit(&owner->limits);
+	owner->limits.memlock = memlock;
+	spin_lock_init(&owner->lock);
+	INIT_LIST_HEAD(&owner->regions);
+	ock_generations_init(&owner->generations);
 	ock_stat_inc(OCK_LIVE_FILES);
-	*result = ctx;
+	*result = owner;
 	return 0;
 }
 
-void ock_ctx_close(struct ock_ctx *ctx)
+void ock_owner_close(struct ock_owner *owner)
 {
-	ock_generations_deinit(&ctx->generations);
-	ock_user_put(ctx->limits.user);
-	/* Who found a single-use region just before may still want ctx->lock. */
-	kfree_rcu(ctx, rcu);
+	ock_generations_deinit(&owner->generations);
+	ock_user_put(owner->limits.user);
+	/* Who found a single-use region just before may still want owner->lock. */
+	kfree_rcu(owner, rcu);
 	ock_stat_dec(OCK_LIVE_FILES);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef OCK_CTX_H
-#define OCK_CTX_H
+#ifndef OCK_OWNER_H
+#define OCK_OWNER_H
 
 /*
  * The owner of regions: one open file of either device. A front end makes one
@@ -15,9 +15,9 @@
 #include "limit.h"
 #include "notify.h"
 
-struct ock_ctx {
+struct ock_owner {
 	kuid_t uid;		  /* real uid of open() */
-	struct ock_limits limits; /* set by ock_ctx_create(), for good */
+	struct ock_limits limits; /* set by ock_owner_create(), for good */
 
 	spinlock_t lock;
 	struct list_head regions; /* under lock; a region is destroyed by who takes it out */
@@ -30,12 +30,12 @@ struct ock_ctx {
  * For a file being opened. @memlock: as in ock_limits, whose rest are parameters of
  * the module. -ENOMEM.
  */
-int ock_ctx_create(const struct file *file, bool memlock, struct ock_ctx **ctx);
+int ock_owner_create(const struct file *file, bool memlock, struct ock_owner **owner);
 
 /*
  * It has no regions any more, or never had. The caller has seen to it that nobody calls with
- * @ctx any more. @ctx is freed.
+ * @owner any more. @owner is freed.
  */
-void ock_ctx_close(struct ock_ctx *ctx);
+void ock_owner_close(struct ock_owner *owner);
 
 #endif
