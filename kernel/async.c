@@ -57,7 +57,7 @@ struct ock_job {
 struct ock_async {
 	struct ock_words words;
 	bool completion; /* kind of the words */
-	bool dma;	 /* holds channels */
+	bool *dma;	 /* holds channels */
 	struct ock_events events;
 
 	spinlock_t lock; /* of what follows, and of jobs' flags */
@@ -247,7 +247,7 @@ static int ock_job_create(struct ock_async *async, u32 slot, u32 how, struct ock
 			goto out_free;
 	}
 	if (how & OCK_SUBMIT_DMA) {
-		job->channel = ock_channels_take(&async->dma);
+		job->channel = ock_channels_take(async->dma);
 		err = PTR_ERR_OR_ZERO(job->channel);
 		if (err)
 			goto out_free;
@@ -352,14 +352,9 @@ __poll_t ock_async_poll(const struct ock_async *async)
 	return ock_events_poll(&async->events);
 }
 
-ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock)
+ssize_t ock_async_read(struct ock_async *async, char __user *to, size_t size, bool nonblock)
 {
-	return ock_events_read_count(&async->events, to, size, nonblock);
-}
-
-ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock)
-{
-	return ock_events_read_slots(&async->events, to, size, nonblock);
+	return ock_events_read(&async->events, to, size, nonblock);
 }
 
 int ock_async_mmap(struct ock_async *async, struct vm_area_struct *vma)
@@ -401,7 +396,6 @@ void ock_async_close(struct ock_async *async)
 	ock_events_deinit(&async->events);
 	ock_words_deinit(&async->words);
 	xa_destroy(&async->pending);
-	ock_channels_leave(&async->dma);
 	kfree(async);
 }
 
@@ -431,6 +425,7 @@ int ock_async_create(const struct ock_async_config *config, struct ock_async **r
 	init_waitqueue_head(&async->room);
 	init_waitqueue_head(&async->idle);
 	async->events.eventfd = config->eventfd;
+	async->dma = config->dma;
 	*result = async;
 	return 0;
 }

@@ -25,12 +25,14 @@ struct ock_async;
 struct ock_async_config {
 	enum ock_words_kind words;
 	u64 nr_slots;
-	bool ordered;		       /* complete in the order of submission: one thread */
-	const struct cpumask *cpus;    /* where threads run; NULL: where the caller may */
-	struct eventfd_ctx *eventfd;   /* NULL: none; taken over by success */
-	wait_queue_head_t *wait;       /* woken by events; as long as the file */
-	const char *name;	       /* of threads */
-	const struct ock_owner *owner; /* whose file it is */
+	bool ordered;		     /* complete in the order of submission: one thread */
+	const struct cpumask *cpus;  /* where threads run; NULL: where the caller may */
+	struct eventfd_ctx *eventfd; /* NULL: none; taken over by success */
+	const char *name;	     /* of threads */
+	/* The file's, and as long. */
+	const struct ock_owner *owner;
+	wait_queue_head_t *wait; /* woken by events */
+	bool *dma;		 /* holds channels */
 };
 
 /* How one copy is to run. */
@@ -42,11 +44,11 @@ struct ock_async_config {
 int ock_async_create(const struct ock_async_config *config, struct ock_async **async);
 
 /* Makes a thread for what is to come, where the caller may run now; or none, if none is to be had.
- */
+ * Not under locks that mmap() takes. */
 void ock_async_prepare(struct ock_async *async);
 
 /*
- * At release() of the file, after its ock_owner_close(): nobody submits any more. The copy that a
+ * At release() of the file, after its ock_regions_close(): nobody submits any more. The copy that a
  * thread makes is broken off, engines are waited for, what is queued is dropped with no word
  * written. Words stay while mapped (VMAs hold the file, so none is left).
  */
@@ -95,7 +97,6 @@ __poll_t ock_async_poll(const struct ock_async *async);
  * the order of their events and, unless @nonblock, waits until @size is filled: bytes,
  * -EAGAIN, -EINTR, -EFAULT, -EINVAL.
  */
-ssize_t ock_async_read_count(struct ock_async *async, char __user *to, size_t size, bool nonblock);
-ssize_t ock_async_read_slots(struct ock_async *async, char __user *to, size_t size, bool nonblock);
+ssize_t ock_async_read(struct ock_async *async, char __user *to, size_t size, bool nonblock);
 
 #endif

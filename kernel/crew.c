@@ -60,7 +60,7 @@ static void ock_post_leave(struct ock_post *post)
 {
 	ock_worker_destroy(post->worker);
 	post->worker = NULL;
-	ock_user_give(post->crew->user, OCK_THREADS);
+	ock_user_give(post->crew->owner->limits.user, OCK_THREADS);
 }
 
 /* Under hiring. */
@@ -103,7 +103,7 @@ static int ock_post_man(struct ock_post *post)
 	}
 	spin_unlock(crew->lock);
 	if (err)
-		ock_user_give(crew->user, OCK_THREADS);
+		ock_user_give(crew->owner->limits.user, OCK_THREADS);
 	return err;
 }
 
@@ -177,7 +177,6 @@ int ock_crew_init(struct ock_crew *crew, const struct ock_crew_ops *ops, spinloc
 		.ops = ops,
 		.lock = lock,
 		.owner = owner,
-		.user = owner->limits.user,
 		.nr_posts = min3(max, num_online_cpus(), (unsigned int)OCK_CREW_MAX),
 	};
 	if (!alloc_cpumask_var(&crew->cpus, GFP_KERNEL_ACCOUNT))

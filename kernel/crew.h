@@ -45,9 +45,8 @@ struct ock_post {
 
 struct ock_crew {
 	const struct ock_crew_ops *ops;
-	spinlock_t *lock;	       /* of the queue, and of what is here */
-	const struct ock_owner *owner; /* not followed in ock_crew_deinit() */
-	struct ock_user *user;
+	spinlock_t *lock; /* of the queue, and of what is here */
+	const struct ock_owner *owner;
 	struct mutex hiring; /* held to make threads */
 	unsigned int nr_posts;
 	unsigned int nr_manned;

@@ -97,8 +97,8 @@ static int ock_events_wait(struct ock_events *events, bool nonblock)
 	return wait_event_interruptible(*events->wait, READ_ONCE(events->unread)) ? -EINTR : 0;
 }
 
-ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t size,
-			      bool nonblock)
+static ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t size,
+				     bool nonblock)
 {
 	u64 count;
 	int err;
@@ -163,8 +163,8 @@ static ssize_t ock_events_read_some(struct ock_events *events, char __user *to, 
 	return nr;
 }
 
-ssize_t ock_events_read_slots(struct ock_events *events, char __user *to, size_t size,
-			      bool nonblock)
+static ssize_t ock_events_read_slots(struct ock_events *events, char __user *to, size_t size,
+				     bool nonblock)
 {
 	size_t done = 0;
 	ssize_t nr = 0;
@@ -181,4 +181,10 @@ ssize_t ock_events_read_slots(struct ock_events *events, char __user *to, size_t
 		done += nr * sizeof(u32);
 	}
 	return done ?: nr;
+}
+
+ssize_t ock_events_read(struct ock_events *events, char __user *to, size_t size, bool nonblock)
+{
+	return events->counted ? ock_events_read_count(events, to, size, nonblock)
+			       : ock_events_read_slots(events, to, size, nonblock);
 }

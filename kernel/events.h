@@ -44,12 +44,7 @@ void ock_events_break(struct ock_events *events, struct ock_event *event);
 /* What there is now. */
 __poll_t ock_events_poll(const struct ock_events *events);
 
-/* Counted: the number since the last call. See ock_async_read_count(). */
-ssize_t ock_events_read_count(struct ock_events *events, char __user *to, size_t size,
-			      bool nonblock);
-
-/* Not counted: slots. See ock_async_read_slots(). */
-ssize_t ock_events_read_slots(struct ock_events *events, char __user *to, size_t size,
-			      bool nonblock);
+/* Counted: the number since the last call; else slots. See ock_async_read(). */
+ssize_t ock_events_read(struct ock_events *events, char __user *to, size_t size, bool nonblock);
 
 #endif

@@ -11,10 +11,8 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/wait.h>
 
 #include <onecopy.h>
 
@@ -22,6 +20,7 @@
 #include "channel.h"
 #include "compat.h"
 #include "copy.h"
+#include "ctx.h"
 #include "map.h"
 #include "notify.h"
 #include "owner.h"
@@ -39,11 +38,8 @@
 #define OCK_MAP_FLAGS  (ONECOPY_MAP_READ | ONECOPY_MAP_WRITE)
 
 struct ock_file {
-	struct ock_owner *owner;
+	struct ock_ctx ctx;
 	struct ock_tickets tickets;
-	struct mutex lock;	 /* for setting @async */
-	struct ock_async *async; /* set once, read without lock */
-	wait_queue_head_t wait;	 /* for events, also before there is @async */
 };
 
 /* One request: the caller's struct, and our copy of what we know of it. */
@@ -68,14 +64,9 @@ static int ock_call_answer(struct ock_call *call)
 	return copy_to_user(call->user, &call->argument, call->size) ? -EFAULT : 0;
 }
 
-static struct ock_async *ock_file_async(const struct ock_file *file)
-{
-	return smp_load_acquire(&file->async);
-}
-
 static int ock_file_info(struct ock_call *call)
 {
-	const struct ock_owner *owner = call->file->owner;
+	const struct ock_owner *owner = call->file->ctx.owner;
 	struct onecopy_info *info = &call->argument.info;
 
 	if (info->flags || info->reserved)
@@ -102,7 +93,7 @@ static int ock_file_info(struct ock_call *call)
 static int ock_file_create(struct ock_call *call)
 {
 	struct onecopy_region_create *create = &call->argument.create;
-	struct ock_owner *owner = call->file->owner;
+	struct ock_owner *owner = call->file->ctx.owner;
 	struct ock_vec *vec;
 	u32 slot = 0;
 	u64 generation = 0;
@@ -133,7 +124,7 @@ static int ock_file_destroy(struct ock_call *call)
 {
 	if (call->argument.destroy.flags)
 		return -EINVAL;
-	return ock_region_destroy(call->file->owner, call->argument.destroy.cookie);
+	return ock_region_destroy(call->file->ctx.owner, call->argument.destroy.cookie);
 }
 
 static int ock_file_region(struct ock_call *call)
@@ -185,14 +176,14 @@ static int ock_end_open(struct ock_end *end, const struct ock_call *call, u64 co
 		return ock_end_region(end, cookie, offset, need);
 	if (copy->flags & ONECOPY_COPY_ASYNC)
 		return ock_end_pin(end, vec, copy->nr_local, need == ONECOPY_REGION_WRITE,
-				   &call->file->owner->limits);
+				   &call->file->ctx.owner->limits);
 	return ock_end_local(end, vec, copy->nr_local);
 }
 
 static int ock_file_submit(struct ock_call *call, struct ock_copy *work)
 {
 	const struct onecopy_copy *copy = &call->argument.copy;
-	struct ock_async *async = ock_file_async(call->file);
+	struct ock_async *async = ock_ctx_async(&call->file->ctx);
 	u32 how = OCK_SUBMIT_THREAD;
 
 	if (copy->flags & ONECOPY_COPY_DMA)
@@ -212,7 +203,7 @@ static int ock_file_copy(struct ock_call *call)
 	err = ock_copy_check(copy);
 	if (err)
 		return err;
-	if (copy->flags & ONECOPY_COPY_ASYNC && !ock_file_async(call->file))
+	if (copy->flags & ONECOPY_COPY_ASYNC && !ock_ctx_async(&call->file->ctx))
 		return -ENXIO;
 	err = ock_vec_import(u64_to_user_ptr(copy->local), copy->nr_local, &vec);
 	if (err)
@@ -268,16 +259,13 @@ static int ock_file_map(struct ock_call *call)
 static int ock_file_setup(struct ock_call *call)
 {
 	const struct onecopy_async_setup *setup = &call->argument.setup;
-	struct ock_file *file = call->file;
+	struct ock_ctx *ctx = &call->file->ctx;
 	struct ock_async_config config = {
 		.words = OCK_WORDS_COMPLETION,
 		.nr_slots = setup->nr_slots,
 		.name = "onecopy",
-		.wait = &file->wait,
-		.owner = file->owner,
 	};
-	struct ock_async *async;
-	int err = 0;
+	int err;
 
 	if (setup->flags || !setup->nr_slots)
 		return -EINVAL;
@@ -288,24 +276,19 @@ static int ock_file_setup(struct ock_call *call)
 		if (IS_ERR(config.eventfd))
 			return -EBADF;
 	}
-	mutex_lock(&file->lock);
-	if (file->async)
-		err = -EBUSY;
-	else
-		err = ock_async_create(&config, &async);
-	if (!err) {
-		ock_async_prepare(async);
-		smp_store_release(&file->async, async);
-	}
-	mutex_unlock(&file->lock);
-	if (err && config.eventfd)
+	mutex_lock(&ctx->lock);
+	err = ock_ctx_setup(ctx, &config, NULL);
+	mutex_unlock(&ctx->lock);
+	if (!err)
+		ock_async_prepare(ock_ctx_async(ctx));
+	else if (config.eventfd)
 		eventfd_ctx_put(config.eventfd);
 	return err;
 }
 
 static int ock_file_cancel(struct ock_call *call)
 {
-	struct ock_async *async = ock_file_async(call->file);
+	struct ock_async *async = ock_ctx_async(&call->file->ctx);
 
 	if (call->argument.cancel.flags || call->argument.cancel.reserved)
 		return -EINVAL;
@@ -377,14 +360,12 @@ static int ock_file_open(struct inode *inode, struct file *filp)
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
-	err = ock_owner_create(filp, true, &file->owner);
+	err = ock_ctx_init(&file->ctx, filp, true);
 	if (err) {
 		kfree(file);
 		return err;
 	}
 	ock_tickets_init(&file->tickets);
-	mutex_init(&file->lock);
-	init_waitqueue_head(&file->wait);
 	ock_map_open(filp);
 	filp->private_data = file;
 	return nonseekable_open(inode, filp);
@@ -396,11 +377,8 @@ static int ock_file_release(struct inode *inode, struct file *filp)
 
 	if (!file)
 		return 0;
-	/* First of all no peer may find a region any more. */
 	ock_tickets_deinit(&file->tickets);
-	ock_regions_close(file->owner);
-	if (file->async)
-		ock_async_close(file->async);
+	ock_ctx_deinit(&file->ctx);
 	kfree(file);
 	return 0;
 }
@@ -431,24 +409,18 @@ static int ock_file_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (offset >= OCK_TICKET_OFFSET)
 		return ock_file_mmap_region(file, vma, offset);
 	if (offset == ONECOPY_MMAP_GENERATIONS)
-		return ock_generations_mmap(&file->owner->generations, vma);
+		return ock_generations_mmap(&file->ctx.owner->generations, vma);
 	if (offset != ONECOPY_MMAP_COMPLETIONS)
 		return -EINVAL;
-	async = ock_file_async(file);
+	async = ock_ctx_async(&file->ctx);
 	return async ? ock_async_mmap(async, vma) : -ENXIO;
 }
 
 static __poll_t ock_file_poll(struct file *filp, poll_table *wait)
 {
 	struct ock_file *file = filp->private_data;
-	struct ock_async *async;
 
-	if (!file)
-		return EPOLLERR;
-	/* In any case: epoll asks once where to wait. */
-	poll_wait(filp, &file->wait, wait);
-	async = ock_file_async(file);
-	return async ? ock_async_poll(async) : EPOLLERR;
+	return file ? ock_ctx_poll(&file->ctx, filp, wait) : EPOLLERR;
 }
 
 static ssize_t ock_file_read(struct file *filp, char __user *to, size_t size, loff_t *position)
@@ -458,10 +430,8 @@ static ssize_t ock_file_read(struct file *filp, char __user *to, size_t size, lo
 
 	if (!file)
 		return -EBADF;
-	async = ock_file_async(file);
-	if (!async)
-		return -ENXIO;
-	return ock_async_read_count(async, to, size, filp->f_flags & O_NONBLOCK);
+	async = ock_ctx_async(&file->ctx);
+	return async ? ock_async_read(async, to, size, filp->f_flags & O_NONBLOCK) : -ENXIO;
 }
 
 static const struct file_operations file_ops = {

@@ -16,7 +16,6 @@
 #include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -75,7 +74,7 @@ static int ock_knem_region(struct ock_knem *knem, u64 array, u32 nr, u32 flags, 
 	err = ock_vec_import(u64_to_user_ptr(array), nr, &vec);
 	if (err)
 		return err;
-	err = ock_region_create(knem->owner, vec, nr, how, cookie, NULL, NULL);
+	err = ock_region_create(knem->ctx.owner, vec, nr, how, cookie, NULL, NULL);
 	kvfree(vec);
 	if (!err)
 		ock_knem_count(OCK_KNEM_CREATED);
@@ -102,7 +101,7 @@ static int ock_knem_init_send(struct ock_knem *knem, union ock_knem_argument *ar
 
 static int ock_knem_destroy(struct ock_knem *knem, union ock_knem_argument *argument)
 {
-	int err = ock_region_destroy(knem->owner, argument->cookie);
+	int err = ock_region_destroy(knem->ctx.owner, argument->cookie);
 
 	if (!err)
 		ock_knem_count(OCK_KNEM_DESTROYED);
@@ -112,12 +111,12 @@ static int ock_knem_destroy(struct ock_knem *knem, union ock_knem_argument *argu
 /* Nobody heard of the cookie, so nobody misses it. */
 static void ock_knem_uncreate(struct ock_knem *knem, const union ock_knem_argument *argument)
 {
-	ock_region_destroy(knem->owner, argument->create.cookie);
+	ock_region_destroy(knem->ctx.owner, argument->create.cookie);
 }
 
 static void ock_knem_unsend(struct ock_knem *knem, const union ock_knem_argument *argument)
 {
-	ock_region_destroy(knem->owner, argument->init_send.send_cookie);
+	ock_region_destroy(knem->ctx.owner, argument->init_send.send_cookie);
 }
 
 /* ---- the rest of the commands ---- */
@@ -158,14 +157,14 @@ static int ock_knem_bind(struct ock_knem *knem, union ock_knem_argument *argumen
 	}
 	if (err)
 		goto out;
-	mutex_lock(&knem->lock);
-	if (knem->async) {
+	mutex_lock(&knem->ctx.lock);
+	if (knem->ctx.async) {
 		err = -EBUSY;
 	} else {
 		cpumask_copy(knem->cpus, cpus);
 		knem->bound = true;
 	}
-	mutex_unlock(&knem->lock);
+	mutex_unlock(&knem->ctx.lock);
 out:
 	free_cpumask_var(cpus);
 	return err;
@@ -317,11 +316,9 @@ static int ock_knem_open(struct inode *inode, struct file *file)
 		err = -ENOMEM;
 		goto out_free;
 	}
-	err = ock_owner_create(file, false, &knem->owner);
+	err = ock_ctx_init(&knem->ctx, file, false);
 	if (err)
 		goto out_cpus;
-	mutex_init(&knem->lock);
-	init_waitqueue_head(&knem->wait);
 	file->private_data = knem;
 	return 0;
 
@@ -338,11 +335,7 @@ static int ock_knem_release(struct inode *inode, struct file *file)
 
 	if (!knem)
 		return 0;
-	/* First of all no peer may find a region any more. */
-	ock_regions_close(knem->owner);
-	if (knem->async)
-		ock_async_close(knem->async);
-	ock_channels_leave(&knem->dma);
+	ock_ctx_deinit(&knem->ctx);
 	free_cpumask_var(knem->cpus);
 	kfree(knem);
 	return 0;
@@ -357,7 +350,6 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		.nr_slots = vma->vm_end - vma->vm_start,
 		.ordered = true,
 	};
-	struct ock_async *async;
 	char name[TASK_COMM_LEN];
 	int err;
 
@@ -367,27 +359,11 @@ static int ock_knem_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "knem-ctx-%x", atomic_inc_return(&serial));
 	config.name = name;
-	config.wait = &knem->wait;
-	config.owner = knem->owner;
-	mutex_lock(&knem->lock);
-	if (knem->async) {
-		err = -EBUSY;
-		goto out;
-	}
+	mutex_lock(&knem->ctx.lock);
 	if (knem->bound && READ_ONCE(ock_params.binding))
 		config.cpus = knem->cpus;
-	err = ock_async_create(&config, &async);
-	if (err)
-		goto out;
-	err = ock_async_mmap(async, vma);
-	if (err) {
-		ock_async_close(async);
-		goto out;
-	}
-	/* Pairs with the acquire in ock_knem_async(). */
-	smp_store_release(&knem->async, async);
-out:
-	mutex_unlock(&knem->lock);
+	err = ock_ctx_setup(&knem->ctx, &config, vma);
+	mutex_unlock(&knem->ctx.lock);
 	return ock_knem_error(err);
 }
 
@@ -399,10 +375,8 @@ static ssize_t ock_knem_read(struct file *file, char __user *to, size_t size, lo
 	if (!knem)
 		return ock_knem_stats_read(to, size, position, ock_knem_forced(),
 					   ock_knem_ignored());
-	async = ock_knem_async(knem);
-	if (!async)
-		return -EINVAL;
-	return ock_async_read_slots(async, to, size, file->f_flags & O_NONBLOCK);
+	async = ock_ctx_async(&knem->ctx);
+	return async ? ock_async_read(async, to, size, file->f_flags & O_NONBLOCK) : -EINVAL;
 }
 
 /* KNEM 1.1 has nothing left to write: counters were cleared by it once. */
@@ -415,14 +389,8 @@ static ssize_t ock_knem_write(struct file *file, const char __user *from, size_t
 static __poll_t ock_knem_poll(struct file *file, poll_table *wait)
 {
 	struct ock_knem *knem = file->private_data;
-	struct ock_async *async;
 
-	if (!knem)
-		return EPOLLERR;
-	/* In any case: epoll asks once where to wait. */
-	poll_wait(file, &knem->wait, wait);
-	async = ock_knem_async(knem);
-	return async ? ock_async_poll(async) : EPOLLERR;
+	return knem ? ock_ctx_poll(&knem->ctx, file, wait) : EPOLLERR;
 }
 
 static const struct file_operations ock_knem_fops = {

@@ -16,9 +16,11 @@
 
 #include <onecopy.h>
 
+#include "async.h"
 #include "copy.h"
 #include "dma.h"
 #include "knem_stats.h"
+#include "owner.h"
 #include "params.h"
 
 /* What a copy command asks for, whichever it is. */
@@ -37,7 +39,7 @@ struct ock_knem_request {
 static int ock_knem_check(struct ock_knem *knem, struct ock_knem_request *request)
 {
 	u32 *flags = &request->flags;
-	struct ock_async *async = ock_knem_async(knem);
+	struct ock_async *async = ock_ctx_async(&knem->ctx);
 	int err;
 
 	ock_knem_count(OCK_KNEM_SUBMITTED);
@@ -91,7 +93,8 @@ static int ock_knem_local(struct ock_knem *knem, struct ock_knem_request *reques
 	if (!pin)
 		return ock_end_local(end, request->vec, request->nr);
 	ock_knem_count(OCK_KNEM_PINLOCAL);
-	return ock_end_pin(end, request->vec, request->nr, !request->write, &knem->owner->limits);
+	return ock_end_pin(end, request->vec, request->nr, !request->write,
+			   &knem->ctx.owner->limits);
 }
 
 /* In the caller. The errors that are the request's, not the copy's, are returned. */
@@ -104,13 +107,14 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request,
 	u64 copied = 0;
 
 	if (request->report) {
-		int refused = ock_async_begin(ock_knem_async(knem), request->slot, event, &job);
+		int refused =
+			ock_async_begin(ock_ctx_async(&knem->ctx), request->slot, event, &job);
 
 		if (refused)
 			return refused;
 	}
 	if (!err && (request->flags & KNEM_FLAG_DMA)) {
-		struct ock_channel *channel = ock_channels_take(&knem->dma);
+		struct ock_channel *channel = ock_channels_take(&knem->ctx.dma);
 
 		/* The last one may have broken down since it was looked for. */
 		err = PTR_ERR_OR_ZERO(channel) ?: ock_dma_run(channel, &request->copy, &copied);
@@ -129,7 +133,7 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request,
 /* The regions of @request->copy are there; local memory is yet to come. */
 static int ock_knem_go(struct ock_knem *knem, struct ock_knem_request *request, u32 *status)
 {
-	struct ock_async *async = ock_knem_async(knem);
+	struct ock_async *async = ock_ctx_async(&knem->ctx);
 	u32 how = ock_knem_how(knem, request);
 	int broken = 0;
 	int err;

@@ -5,12 +5,6 @@
 
 #include "params.h"
 
-struct ock_async *ock_knem_async(struct ock_knem *knem)
-{
-	/* Pairs with the release in ock_knem_mmap(). */
-	return smp_load_acquire(&knem->async);
-}
-
 u32 ock_knem_forced(void)
 {
 	return READ_ONCE(ock_params.forceflags);

@@ -6,24 +6,18 @@
  * the copies. */
 
 #include <linux/cpumask.h>
-#include <linux/mutex.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 
 #include <knem_io.h>
 
-#include "async.h"
-#include "owner.h"
+#include "ctx.h"
 
 /* A context: what a descriptor opened for writing has. */
 struct ock_knem {
-	struct ock_owner *owner;
-	struct ock_async *async; /* set once, read without lock */
-	struct mutex lock;	 /* to set it, and of what follows */
+	struct ock_ctx ctx;
+	/* Under ctx.lock: where threads are to run, if they are @bound. */
 	bool bound;
-	bool dma; /* holds channels; by dma.h alone */
 	cpumask_var_t cpus;
-	wait_queue_head_t wait; /* for events, also before there is @async */
 };
 
 /* As from and to user space. */
@@ -40,9 +34,6 @@ union ock_knem_argument {
 	struct knem_cmd_init_async_recv_param async_recv;
 	struct knem_cmd_sync_recv_param sync_recv;
 };
-
-/* The status array and its copies; NULL before mmap(). */
-struct ock_async *ock_knem_async(struct ock_knem *knem);
 
 /* Flags that the administrator adds to every request, and drops. */
 u32 ock_knem_forced(void);

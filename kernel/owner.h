@@ -32,10 +32,7 @@ struct ock_owner {
  */
 int ock_owner_create(const struct file *file, bool memlock, struct ock_owner **owner);
 
-/*
- * It has no regions any more, or never had. The caller has seen to it that nobody calls with
- * @owner any more. @owner is freed.
- */
+/* It has no regions any more, or never had, and nobody calls with it any more. It is freed. */
 void ock_owner_close(struct ock_owner *owner);
 
 #endif

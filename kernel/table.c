@@ -320,7 +320,6 @@ void ock_regions_close(struct ock_owner *owner)
 		ock_region_finish(region, was, !(region->flags & ONECOPY_REGION_LINGER));
 		cond_resched();
 	}
-	ock_owner_close(owner);
 }
 
 /* Takes a user of a region found under RCU. */

@@ -29,8 +29,8 @@ int ock_region_create(struct ock_owner *owner, const struct ock_vec *vec, u32 nr
 /* -ENOENT unless @owner owns such a region. Mappings are revoked on return. */
 int ock_region_destroy(struct ock_owner *owner, u64 cookie);
 
-/* Destroys all regions of @owner, revoking their mappings, but for those that LINGER, then closes
- * it: ock_owner_close(). Copies in flight keep their pages until done. May sleep. */
+/* Destroys all regions of @owner, revoking their mappings, but for those that LINGER. Copies in
+ * flight keep their pages until done. May sleep. */
 void ock_regions_close(struct ock_owner *owner);
 
 /*
