@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * The inline executor: the calling thread runs its plan, doing whichever step
- * is ready, and waits only when none is. How it gets at slots: op.c.
+ * is ready, and waits only when none is. What COPY does: transfer.c; CALC: fold.c.
  */
 #include "exec/inline.h"
 
@@ -9,259 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes/copy.h"
+#include "exec/fold.h"
 #include "exec/op.h"
 #include "exec/pair.h"
 #include "exec/remote.h"
 #include "exec/slot.h"
-
-/* Bytes of a slot, wherever it is, to memory here. */
-static int read_slot(struct oc_op *op, void *dst, struct oc_ref src, size_t len)
-{
-	if (src.slot == OC_SLOT_SEND)
-		return oc_slot_read(op, dst, src.rank, src.off, len, &op->stores);
-	return oc_remote_get(op, dst, src.rank, src.slot, src.off, len);
-}
-
-/* The offset @rank's table gives for this rank. */
-static int indexed(struct oc_op *op, uint32_t rank, uint64_t *off)
-{
-	return oc_pair_look_up(op, oc_ref(OC_SLOT_SCRATCH, rank, op->group->rank * sizeof(*off)),
-			       off);
-}
-
-/* To a receive slot that is no memory here; @from is NULL if the source is none
- * either, and then a buffer is. */
-static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, const char *from,
-		      size_t len)
-{
-	char *temp;
-	int err = 0;
-
-	if (from)
-		return oc_remote_put(op, dst.rank, dst.off, from, len);
-	temp = malloc(OC_OP_CHUNK);
-	if (!temp)
-		return -ENOMEM;
-	while (len && !err) {
-		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
-
-		err = read_slot(op, temp, src, part);
-		if (!err)
-			err = oc_remote_put(op, dst.rank, dst.off, temp, part);
-		src.off += part;
-		dst.off += part;
-		len -= part;
-	}
-	free(temp);
-	return err;
-}
-
-static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t len)
-{
-	bool sent = src.rank != op->group->rank && src.slot == OC_SLOT_SEND;
-	const char *from = sent ? NULL : oc_slot_at(op, src, len);
-	char *to = oc_slot_at(op, dst, len);
-
-	if (!to)
-		return write_slot(op, dst, src, from, len);
-	if (!from)
-		return read_slot(op, to, src, len);
-	if (to == from)
-		return 0;
-	oc_store_policy_copy(&op->stores, to, from, len);
-	/* One of them is a slot of this rank. */
-	oc_op_count(op, src.slot, src.rank, len);
-	oc_op_count(op, dst.slot, dst.rank, len);
-	return 0;
-}
-
-/* The same bytes to every rank, read once if all slots are memory here. */
-static int copy_all(struct oc_op *op, const struct oc_step *step)
-{
-	struct oc_group *group = op->group;
-	const char *from = oc_slot_at(op, step->src, step->len);
-	struct oc_ref ref = step->dst;
-	void *dst[OC_MAX_RANKS];
-	bool memory = from;
-	int err = 0;
-
-	for (uint32_t p = 0; p < group->size; p++) {
-		ref.rank = (uint16_t)p;
-		dst[p] = oc_slot_at(op, ref, step->len);
-		memory = memory && dst[p];
-	}
-	if (memory) {
-		uint64_t since = oc_store_policy_clock(&op->stores);
-
-		oc_copy_each(dst, group->size, from, step->len, op->stores.past);
-		oc_store_policy_add(&op->stores, since, step->len * group->size);
-	}
-	for (uint32_t p = 0; p < group->size && !err; p++) {
-		ref.rank = (uint16_t)p;
-		if (memory)
-			oc_op_count(op, ref.slot, p, step->len);
-		else if (!memory && (p != step->src.rank || step->src.slot != ref.slot))
-			err = move(op, ref, step->src, step->len);
-	}
-	return err;
-}
-
-static int run_copy(struct oc_op *op, const struct oc_step *step)
-{
-	struct oc_ref src = step->src, dst = step->dst;
-	int err = 0;
-
-	if (!step->len)
-		return 0;
-	if (dst.rank == OC_RANK_ALL)
-		return copy_all(op, step);
-	if (step->flags & OC_STEP_SRC_INDEXED)
-		err = indexed(op, src.rank, &src.off);
-	if (!err && step->flags & OC_STEP_DST_INDEXED)
-		err = indexed(op, dst.rank, &dst.off);
-	return err ? err : move(op, dst, src, step->len);
-}
-
-/* Collects the addresses a CALC folds, if all of them are memory now. */
-static bool calc_sources(struct oc_op *op, const struct oc_step *step, const void **src)
-{
-	struct oc_group *group = op->group;
-
-	for (uint32_t p = 0; p < group->size; p++) {
-		if (p == group->rank)
-			src[p] = (const char *)op->bind->send + step->src.off;
-		else
-			src[p] = oc_slot_send_at(op, p, step->src.off, step->len);
-		if (!src[p])
-			return false;
-	}
-	return true;
-}
-
-/* An operand of [off, off + len) in memory: where it is, or read to @temp. */
-static int calc_operand(struct oc_op *op, uint32_t peer, uint64_t off, size_t len, char *temp,
-			const void **src)
-{
-	struct oc_store_turn ordinary = {0}; /* it is read again at once */
-	const char *at;
-	int err = oc_slot_await_send(op, peer, off, len, &at);
-
-	*src = at ? at : temp;
-	if (at)
-		oc_op_count(op, OC_SLOT_SEND, peer, len);
-	return err || at ? err : oc_slot_read(op, temp, peer, off, len, &ordinary);
-}
-
-/* The operands, from @src on in rank order, to every destination. */
-static void fold_memory(struct oc_op *op, void **dst, uint32_t ndst, const void **src, size_t len)
-{
-	uint64_t since = oc_store_policy_clock(&op->stores);
-
-	oc_calc_fold(op->bind->op, op->bind->type, dst, ndst, src, op->group->size,
-		     len / oc_type_size(op->bind->type), op->stores.past);
-	oc_store_policy_add(&op->stores, since, len * ndst);
-}
-
-/* Folds chunk by chunk, following what is staged and reading the rest. */
-static int calc_chunked(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
-			const void **src)
-{
-	struct oc_group *group = op->group;
-	size_t elem = oc_type_size(op->bind->type);
-	size_t chunk = OC_OP_CHUNK / elem * elem;
-	char *temp = malloc(group->size * chunk);
-	int err = 0;
-
-	if (!temp)
-		return -ENOMEM;
-	for (size_t off = 0; off < step->len; off += chunk) {
-		size_t len = step->len - off < chunk ? step->len - off : chunk;
-
-		for (uint32_t p = 0; p < group->size && !err; p++) {
-			if (p == group->rank)
-				src[p] = (const char *)op->bind->send + step->src.off + off;
-			else
-				err = calc_operand(op, p, step->src.off + off, len,
-						   temp + p * chunk, &src[p]);
-		}
-		if (err)
-			break;
-		fold_memory(op, dst, ndst, src, len);
-		for (uint32_t d = 0; d < ndst; d++)
-			dst[d] = (char *)dst[d] + len;
-	}
-	free(temp);
-	return err;
-}
-
-static int fold(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
-{
-	struct oc_group *group = op->group;
-	const void *src[OC_MAX_RANKS];
-
-	if (!calc_sources(op, step, src))
-		return calc_chunked(op, step, dst, ndst, src);
-	fold_memory(op, dst, ndst, src, step->len);
-	for (uint32_t p = 0; p < group->size; p++)
-		oc_op_count(op, OC_SLOT_SEND, p, step->len);
-	return 0;
-}
-
-/* Folds into a buffer and takes that to every slot, some of which are no memory
- * here. */
-static int fold_away(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
-{
-	void *temp = malloc(step->len), *to = temp;
-	int err = temp ? fold(op, step, &to, 1) : -ENOMEM;
-
-	for (uint32_t d = 0; d < ndst && !err; d++) {
-		uint32_t rank = ndst > 1 ? d : step->dst.rank;
-
-		if (!dst[d]) {
-			err = oc_remote_put(op, rank, step->dst.off, temp, step->len);
-			continue;
-		}
-		oc_store_policy_copy(&op->stores, dst[d], temp, step->len);
-		oc_op_count(op, step->dst.slot, rank, step->len);
-	}
-	free(temp);
-	return err;
-}
-
-/* Folds straight into the slots, which are all memory here. */
-static int fold_here(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
-{
-	int err = fold(op, step, dst, ndst);
-
-	for (uint32_t d = 0; d < ndst; d++)
-		oc_op_count(op, step->dst.slot, ndst > 1 ? d : step->dst.rank, step->len);
-	return err;
-}
-
-static int run_calc(struct oc_op *op, const struct oc_step *step)
-{
-	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? op->group->size : 1;
-	void *dst[OC_MAX_RANKS];
-	bool memory = true;
-	int err = 0;
-
-	if (!step->len)
-		return 0;
-	if (step->dst.slot == OC_SLOT_SCRATCH)
-		err = oc_slot_scratch(op);
-	if (err)
-		return err;
-	for (uint32_t d = 0; d < ndst; d++) {
-		struct oc_ref ref = step->dst;
-
-		if (ref.rank == OC_RANK_ALL)
-			ref.rank = (uint16_t)d;
-		dst[d] = oc_slot_at(op, ref, step->len);
-		memory = memory && dst[d];
-	}
-	return memory ? fold_here(op, step, dst, ndst) : fold_away(op, step, dst, ndst);
-}
+#include "exec/transfer.h"
 
 static bool is_direct(struct oc_op *op, uint32_t peer)
 {
@@ -322,10 +75,10 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 		return true;
 	switch (step->kind) {
 	case OC_STEP_COPY:
-		op->err = run_copy(op, step);
+		op->err = oc_transfer_run(op, step);
 		return true;
 	case OC_STEP_CALC:
-		op->err = run_calc(op, step);
+		op->err = oc_fold_run(op, step);
 		return true;
 	case OC_STEP_STAGE:
 		if (op->foreign && oc_line_flags(op->line) & OC_BOARD_SEND_STAGED)
@@ -346,7 +99,7 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 		if (!reached(op, step->peer, step->phase))
 			return false;
 		if (!op->err)
-			op->err = run_copy(op, step);
+			op->err = oc_transfer_run(op, step);
 		if (!op->err)
 			oc_group_post(op->group, step->reply);
 		return true;

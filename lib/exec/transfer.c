@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bytes/copy.h"
+#include "exec/pair.h"
+#include "exec/remote.h"
+#include "exec/slot.h"
+
+int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len)
+{
+	if (src.slot == OC_SLOT_SEND)
+		return oc_slot_read(op, dst, src.rank, src.off, len, &op->stores);
+	return oc_remote_get(op, dst, src.rank, src.slot, src.off, len);
+}
+
+/* The offset @rank's table gives for this rank. */
+static int indexed(struct oc_op *op, uint32_t rank, uint64_t *off)
+{
+	return oc_pair_look_up(op, oc_ref(OC_SLOT_SCRATCH, rank, op->group->rank * sizeof(*off)),
+			       off);
+}
+
+/* To a receive slot that is no memory here; @from is NULL if the source is none
+ * either, and then a buffer is. */
+static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, const char *from,
+		      size_t len)
+{
+	char *temp;
+	int err = 0;
+
+	if (from)
+		return oc_remote_put(op, dst.rank, dst.off, from, len);
+	temp = malloc(OC_OP_CHUNK);
+	if (!temp)
+		return -ENOMEM;
+	while (len && !err) {
+		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
+
+		err = oc_transfer_read(op, temp, src, part);
+		if (!err)
+			err = oc_remote_put(op, dst.rank, dst.off, temp, part);
+		src.off += part;
+		dst.off += part;
+		len -= part;
+	}
+	free(temp);
+	return err;
+}
+
+static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t len)
+{
+	bool sent = src.rank != op->group->rank && src.slot == OC_SLOT_SEND;
+	const char *from = sent ? NULL : oc_slot_at(op, src, len);
+	char *to = oc_slot_at(op, dst, len);
+
+	if (!to)
+		return write_slot(op, dst, src, from, len);
+	if (!from)
+		return oc_transfer_read(op, to, src, len);
+	if (to == from)
+		return 0;
+	oc_store_policy_copy(&op->stores, to, from, len);
+	/* One of them is a slot of this rank. */
+	oc_op_count(op, src.slot, src.rank, len);
+	oc_op_count(op, dst.slot, dst.rank, len);
+	return 0;
+}
+
+/* The same bytes to every rank, read once if all slots are memory here. */
+static int copy_all(struct oc_op *op, const struct oc_step *step)
+{
+	struct oc_group *group = op->group;
+	const char *from = oc_slot_at(op, step->src, step->len);
+	struct oc_ref ref = step->dst;
+	void *dst[OC_MAX_RANKS];
+	bool memory = from;
+	int err = 0;
+
+	for (uint32_t p = 0; p < group->size; p++) {
+		ref.rank = (uint16_t)p;
+		dst[p] = oc_slot_at(op, ref, step->len);
+		memory = memory && dst[p];
+	}
+	if (memory) {
+		uint64_t since = oc_store_policy_clock(&op->stores);
+
+		oc_copy_each(dst, group->size, from, step->len, op->stores.past);
+		oc_store_policy_add(&op->stores, since, step->len * group->size);
+	}
+	for (uint32_t p = 0; p < group->size && !err; p++) {
+		ref.rank = (uint16_t)p;
+		if (memory)
+			oc_op_count(op, ref.slot, p, step->len);
+		else if (!memory && (p != step->src.rank || step->src.slot != ref.slot))
+			err = move(op, ref, step->src, step->len);
+	}
+	return err;
+}
+
+int oc_transfer_run(struct oc_op *op, const struct oc_step *step)
+{
+	struct oc_ref src = step->src, dst = step->dst;
+	int err = 0;
+
+	if (!step->len)
+		return 0;
+	if (dst.rank == OC_RANK_ALL)
+		return copy_all(op, step);
+	if (step->flags & OC_STEP_SRC_INDEXED)
+		err = indexed(op, src.rank, &src.off);
+	if (!err && step->flags & OC_STEP_DST_INDEXED)
+		err = indexed(op, dst.rank, &dst.off);
+	return err ? err : move(op, dst, src, step->len);
+}

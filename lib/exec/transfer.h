@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_TRANSFER_H
+#define OC_TRANSFER_H
+
+/* COPY steps, and the copying half of RECV: from slot to slot, wherever they are. */
+
+#include <stddef.h>
+
+#include "exec/op.h"
+#include "plan/plan.h"
+
+/* 0 or -errno. */
+int oc_transfer_run(struct oc_op *op, const struct oc_step *step);
+
+/* Bytes of a slot that is no memory here to memory here. 0 or -errno. */
+int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len);
+
+#endif
