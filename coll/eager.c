@@ -62,9 +62,9 @@ static void fold(struct oc_draft *draft)
 {
 	uint32_t ready = plan_wait_all(draft, OC_PHASE_READY, 0);
 
-	oc_draft_add(draft,
-		     step_fold(oc_ref(OC_SLOT_RECV, draft->shape.rank, 0), 0, draft->shape.bytes),
-		     ready);
+	plan_fold_all(draft,
+		      step_fold(oc_ref(OC_SLOT_RECV, draft->shape.rank, 0), draft->shape.bytes), 0,
+		      ready);
 }
 
 static void plan_root(struct oc_draft *draft)

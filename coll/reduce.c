@@ -29,16 +29,12 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
 	struct oc_draft draft = plan_open(shape, off, len);
+	struct oc_step there = step_fold(oc_ref(OC_SLOT_RECV, root, off), len);
+	struct oc_step here = step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), len);
 	uint32_t folded, waits, pulls;
 
-	oc_draft_add(
-		&draft,
-		step_if(step_fold(oc_ref(OC_SLOT_RECV, root, off), off, len), OC_COND_DIRECT, root),
-		0);
-	oc_draft_add(&draft,
-		     step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
-			     root),
-		     0);
+	plan_fold_all(&draft, step_if(there, OC_COND_DIRECT, root), off, 0);
+	plan_fold_all(&draft, step_if(here, OC_COND_INDIRECT, root), off, 0);
 	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
 	waits = plan_wait_all(&draft, PHASE_DONE, folded);
 	if (me != root) {
@@ -69,16 +65,12 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 	uint64_t off = oc_coll_slice(shape, shape->bytes, me);
 	uint64_t len = oc_coll_slice(shape, shape->bytes, me + 1) - off;
 	struct oc_draft draft = plan_open(shape, off, len);
+	struct oc_step there = step_fold(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, off), len);
+	struct oc_step here = step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), len);
 	uint32_t folded, pulls, done;
 
-	oc_draft_add(&draft,
-		     step_if(step_fold(oc_ref(OC_SLOT_RECV, OC_RANK_ALL, off), off, len),
-			     OC_COND_DIRECT, OC_RANK_ALL),
-		     0);
-	oc_draft_add(&draft,
-		     step_if(step_fold(oc_ref(OC_SLOT_SCRATCH, me, 0), off, len), OC_COND_INDIRECT,
-			     OC_RANK_ALL),
-		     0);
+	plan_fold_all(&draft, step_if(there, OC_COND_DIRECT, OC_RANK_ALL), off, 0);
+	plan_fold_all(&draft, step_if(here, OC_COND_INDIRECT, OC_RANK_ALL), off, 0);
 	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
 	plan_wait_all(&draft, PHASE_DONE, folded);
 	pulls = draft.nsteps;
@@ -114,7 +106,7 @@ struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struc
 	enum oc_slot slot = shape->in_place ? OC_SLOT_SCRATCH : OC_SLOT_RECV;
 	uint32_t folded;
 
-	oc_draft_add(&draft, step_fold(oc_ref(slot, me, 0), in->off[me], in->len[me]), 0);
+	plan_fold_all(&draft, step_fold(oc_ref(slot, me, 0), in->len[me]), in->off[me], 0);
 	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
 	plan_wait_all(&draft, PHASE_DONE, folded);
 	if (shape->in_place)

@@ -19,6 +19,14 @@ uint32_t plan_wait_all(struct oc_draft *draft, uint32_t phase, uint32_t since)
 	return first;
 }
 
+uint32_t plan_fold_all(struct oc_draft *draft, struct oc_step fold, uint64_t off, uint32_t since)
+{
+	uint32_t number = oc_draft_add(draft, fold, since);
+
+	oc_draft_operand(draft, oc_ref(OC_SLOT_SEND, OC_RANK_ALL, off));
+	return number;
+}
+
 uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
 {
 	uint64_t granule = shape->granule ? shape->granule : 1;

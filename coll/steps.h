@@ -15,13 +15,10 @@ static inline struct oc_step step_copy(struct oc_ref dst, struct oc_ref src, uin
 	return (struct oc_step){.kind = OC_STEP_COPY, .dst = dst, .src = src, .len = len};
 }
 
-/* Folds [off, off + len) of every rank's send slot in rank order. */
-static inline struct oc_step step_fold(struct oc_ref dst, uint64_t off, uint64_t len)
+/* Its operands are to be added: plan_fold_all(). */
+static inline struct oc_step step_fold(struct oc_ref dst, uint64_t len)
 {
-	return (struct oc_step){.kind = OC_STEP_CALC,
-				.dst = dst,
-				.src = oc_ref(OC_SLOT_SEND, OC_RANK_ALL, off),
-				.len = len};
+	return (struct oc_step){.kind = OC_STEP_CALC, .dst = dst, .len = len};
 }
 
 static inline struct oc_step step_stage(void)
@@ -74,6 +71,9 @@ static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uin
 	step.cond_rank = (uint16_t)rank;
 	return step;
 }
+
+/* Adds a fold of every rank's send slot, from @off on, in rank order. Its number. */
+uint32_t plan_fold_all(struct oc_draft *draft, struct oc_step fold, uint64_t off, uint32_t since);
 
 /* Waits for @phase of every other rank, nearest first. The number of the
  * first of these steps. */

@@ -12,7 +12,8 @@
  *
  *   COPY   dst <- src, len bytes; dst may be every rank's receive slot, and then
  *          src is one's own slot or a receive slot, and left out as destination
- *   CALC   dst <- fold over src, len bytes; operator and type are bound
+ *   CALC   dst <- fold over its operands in their order, len bytes of each; operator and
+ *          type are bound. dst may be an operand exactly
  *   STAGE  makes this rank's send slot readable by peers, if it is not yet, but for
  *          src.off, len of it, which nobody reads (once in a plan); in an eager
  *          plan copies src.off, len of it to where it stays readable
@@ -29,8 +30,8 @@
  * arrays it tells of, in that order and without gaps. There are no pointers in it and no
  * type whose width depends on the process, so that it may be copied, kept in a file and
  * handed to the kernel; numbers are in the byte order of the machine. Reserved members
- * are zero, and so are those that a kind of step makes no use of; each edge belongs to one
- * step, in the order of the steps. Who gets an image from elsewhere checks it before
+ * are zero, and so are those that a kind of step makes no use of; each edge and operand belongs
+ * to one step, in the order of the steps. Who gets an image from elsewhere checks it before
  * anything else, and where nobody can write it any more (lib/plan/check.h).
  */
 
@@ -47,7 +48,11 @@
 #define OC_PHASE_READY 1u
 #define OC_PHASE_END   0xff00u /* phases are below */
 
-#define OC_RANK_ALL 0xffffu /* CALC, COPY: every rank's slot */
+/* Every rank's slot: as dst of COPY and CALC, and as operand, which stands for one of each
+ * rank, 0 first. */
+#define OC_RANK_ALL 0xffffu
+
+#define OC_OPERANDS_MAX 1024u /* of a CALC, an operand of all counted as those it stands for */
 
 /* What an eager plan stages is in the first bytes of the send slot, so many at most. */
 #define OC_EAGER_MAX 65536u
@@ -101,15 +106,16 @@ struct oc_step {
 	uint8_t cond;
 	uint16_t cond_rank;
 	uint16_t flags;
-	uint16_t peer;	 /* WAIT, SEND, RECV */
-	uint16_t phase;	 /* POST, SEND: reached; WAIT, RECV: waited for */
-	uint16_t reply;	 /* SEND: waited for; RECV: posted after the copy */
-	uint32_t edge;	 /* the first of its edges */
-	uint32_t nedges; /* steps that must be done before */
-	uint32_t reserved;
+	uint16_t peer;	    /* WAIT, SEND, RECV */
+	uint16_t phase;	    /* POST, SEND: reached; WAIT, RECV: waited for */
+	uint16_t reply;	    /* SEND: waited for; RECV: posted after the copy */
+	uint16_t nedges;    /* steps that must be done before */
+	uint16_t noperands; /* CALC */
+	uint32_t edge;	    /* the first of its edges */
+	uint32_t operand;   /* the first of its operands */
 	uint64_t len;
 	struct oc_ref dst;
-	struct oc_ref src;
+	struct oc_ref src; /* COPY, RECV, STAGE, WAIT */
 };
 
 /* What a plan was made for. */
@@ -132,6 +138,8 @@ struct oc_plan {
 	uint32_t size;	/* bytes of the image */
 	uint32_t steps; /* where the struct oc_step begin, from the image's first byte */
 	uint32_t nsteps;
+	uint32_t operands; /* where the struct oc_ref begin that CALC steps fold */
+	uint32_t noperands;
 	uint32_t edges; /* where the edges begin: uint32_t, numbers of steps */
 	uint32_t nedges;
 	uint32_t reserved2;

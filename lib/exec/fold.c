@@ -7,74 +7,98 @@
 #include "bytes/calc.h"
 #include "exec/remote.h"
 #include "exec/slot.h"
+#include "exec/transfer.h"
 
-/* Collects the addresses a CALC folds, if all of them are memory now. */
-static bool calc_sources(struct oc_op *op, const struct oc_step *step, const void **src)
+/* The slots a CALC folds, in their order: how many. */
+static uint32_t operands_of(const struct oc_op *op, const struct oc_step *step, struct oc_ref *to)
 {
-	struct oc_group *group = op->group;
+	const struct oc_ref *operand = oc_plan_operands(op->plan) + step->operand;
+	uint32_t n = 0;
 
-	for (uint32_t p = 0; p < group->size; p++) {
-		if (p == group->rank)
-			src[p] = (const char *)op->bind->send + step->src.off;
-		else
-			src[p] = oc_slot_send_at(op, p, step->src.off, step->len);
-		if (!src[p])
+	for (uint32_t i = 0; i < step->noperands; i++) {
+		bool all = operand[i].rank == OC_RANK_ALL;
+
+		for (uint32_t p = 0; p < (all ? op->group->size : 1); p++) {
+			to[n] = operand[i];
+			if (all)
+				to[n].rank = (uint16_t)p;
+			n++;
+		}
+	}
+	return n;
+}
+
+static bool is_sent(const struct oc_op *op, const struct oc_ref *ref)
+{
+	return ref->slot == OC_SLOT_SEND && ref->rank != op->group->rank;
+}
+
+/* Finds out where operands are, if all of them are memory now. */
+static bool find_operands(struct oc_op *op, const struct oc_ref *operand, uint32_t n, size_t len,
+			  const void **src)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct oc_ref *ref = &operand[i];
+
+		src[i] = is_sent(op, ref) ? oc_slot_send_at(op, ref->rank, ref->off, len)
+					  : oc_slot_at(op, *ref, len);
+		if (!src[i])
 			return false;
 	}
 	return true;
 }
 
-/* An operand of [off, off + len) in memory: where it is, or read to @temp. */
-static int calc_operand(struct oc_op *op, uint32_t peer, uint64_t off, size_t len, char *temp,
-			const void **src)
+/* An operand in memory: where it is, or read to @temp. */
+static int await_operand(struct oc_op *op, const struct oc_ref *ref, size_t len, char *temp,
+			 const void **src)
 {
 	struct oc_store_turn ordinary = {0}; /* it is read again at once */
-	const char *at;
-	int err = oc_slot_await_send(op, peer, off, len, &at);
+	const char *at = NULL;
+	int err = 0;
 
+	if (is_sent(op, ref))
+		err = oc_slot_await_send(op, ref->rank, ref->off, len, &at);
+	else
+		at = oc_slot_at(op, *ref, len);
 	*src = at ? at : temp;
 	if (at)
-		oc_op_count(op, OC_SLOT_SEND, peer, len);
-	return err || at ? err : oc_slot_read(op, temp, peer, off, len, &ordinary);
+		oc_op_count(op, ref->slot, ref->rank, len);
+	return err || at ? err : oc_transfer_read(op, temp, *ref, len, &ordinary);
 }
 
-/* The operands, from @src on in rank order, to every destination. */
-static void fold_memory(struct oc_op *op, void **dst, uint32_t ndst, const void **src, size_t len)
+/* The operands, from @src on in their order, to every destination. */
+static void fold_memory(struct oc_op *op, void **dst, uint32_t ndst, const void **src,
+			uint32_t nsrc, size_t len)
 {
 	uint64_t since = oc_store_policy_clock(&op->stores);
 
-	oc_calc_fold(op->bind->op, op->bind->type, dst, ndst, src, op->group->size,
+	oc_calc_fold(op->bind->op, op->bind->type, dst, ndst, src, nsrc,
 		     len / oc_type_size(op->bind->type), op->stores.past);
 	oc_store_policy_add(&op->stores, since, len * ndst);
 }
 
 /* Folds chunk by chunk, following what is staged and reading the rest. */
-static int calc_chunked(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
-			const void **src)
+static int fold_chunked(struct oc_op *op, struct oc_ref *operand, uint32_t n, size_t len,
+			void **dst, uint32_t ndst)
 {
-	struct oc_group *group = op->group;
 	size_t elem = oc_type_size(op->bind->type);
 	size_t chunk = OC_OP_CHUNK / elem * elem;
-	char *temp = malloc(group->size * chunk);
-	int err = 0;
+	const void *src[OC_OPERANDS_MAX];
+	char *temp = malloc(n * chunk);
+	int err = temp ? 0 : -ENOMEM;
 
-	if (!temp)
-		return -ENOMEM;
-	for (size_t off = 0; off < step->len; off += chunk) {
-		size_t len = step->len - off < chunk ? step->len - off : chunk;
+	while (len && !err) {
+		size_t part = len < chunk ? len : chunk;
 
-		for (uint32_t p = 0; p < group->size && !err; p++) {
-			if (p == group->rank)
-				src[p] = (const char *)op->bind->send + step->src.off + off;
-			else
-				err = calc_operand(op, p, step->src.off + off, len,
-						   temp + p * chunk, &src[p]);
+		for (uint32_t i = 0; i < n && !err; i++) {
+			err = await_operand(op, &operand[i], part, temp + i * chunk, &src[i]);
+			operand[i].off += part;
 		}
-		if (err)
-			break;
-		fold_memory(op, dst, ndst, src, len);
+		if (!err)
+			fold_memory(op, dst, ndst, src, n, part);
 		for (uint32_t d = 0; d < ndst; d++)
-			dst[d] = (char *)dst[d] + len;
+			dst[d] = (char *)dst[d] + part;
+		len -= part;
 	}
 	free(temp);
 	return err;
@@ -82,14 +106,15 @@ static int calc_chunked(struct oc_op *op, const struct oc_step *step, void **dst
 
 static int fold(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
 {
-	struct oc_group *group = op->group;
-	const void *src[OC_MAX_RANKS];
+	struct oc_ref operand[OC_OPERANDS_MAX];
+	const void *src[OC_OPERANDS_MAX];
+	uint32_t n = operands_of(op, step, operand);
 
-	if (!calc_sources(op, step, src))
-		return calc_chunked(op, step, dst, ndst, src);
-	fold_memory(op, dst, ndst, src, step->len);
-	for (uint32_t p = 0; p < group->size; p++)
-		oc_op_count(op, OC_SLOT_SEND, p, step->len);
+	if (!find_operands(op, operand, n, step->len, src))
+		return fold_chunked(op, operand, n, step->len, dst, ndst);
+	fold_memory(op, dst, ndst, src, n, step->len);
+	for (uint32_t i = 0; i < n; i++)
+		oc_op_count(op, operand[i].slot, operand[i].rank, step->len);
 	return 0;
 }
 
@@ -124,6 +149,18 @@ static int fold_here(struct oc_op *op, const struct oc_step *step, void **dst, u
 	return err;
 }
 
+/* Whether this rank's scratch slot takes part. */
+static bool uses_scratch(const struct oc_op *op, const struct oc_step *step)
+{
+	const struct oc_ref *operand = oc_plan_operands(op->plan) + step->operand;
+	bool uses = step->dst.slot == OC_SLOT_SCRATCH;
+
+	for (uint32_t i = 0; i < step->noperands && !uses; i++)
+		uses = operand[i].slot == OC_SLOT_SCRATCH &&
+		       (operand[i].rank == op->group->rank || operand[i].rank == OC_RANK_ALL);
+	return uses;
+}
+
 int oc_fold_run(struct oc_op *op, const struct oc_step *step)
 {
 	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? op->group->size : 1;
@@ -133,7 +170,7 @@ int oc_fold_run(struct oc_op *op, const struct oc_step *step)
 
 	if (!step->len)
 		return 0;
-	if (step->dst.slot == OC_SLOT_SCRATCH)
+	if (uses_scratch(op, step))
 		err = oc_slot_scratch(op);
 	if (err)
 		return err;

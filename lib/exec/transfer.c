@@ -9,11 +9,17 @@
 #include "exec/remote.h"
 #include "exec/slot.h"
 
-int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len)
+int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len,
+		     struct oc_store_turn *stores)
 {
 	if (src.slot == OC_SLOT_SEND)
-		return oc_slot_read(op, dst, src.rank, src.off, len, &op->stores);
+		return oc_slot_read(op, dst, src.rank, src.off, len, stores);
 	return oc_remote_get(op, dst, src.rank, src.slot, src.off, len);
+}
+
+static bool is_own_scratch(const struct oc_op *op, struct oc_ref ref)
+{
+	return ref.slot == OC_SLOT_SCRATCH && ref.rank == op->group->rank;
 }
 
 /* The offset @rank's table gives for this rank. */
@@ -39,7 +45,7 @@ static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, co
 	while (len && !err) {
 		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
 
-		err = oc_transfer_read(op, temp, src, part);
+		err = oc_transfer_read(op, temp, src, part, &op->stores);
 		if (!err)
 			err = oc_remote_put(op, dst.rank, dst.off, temp, part);
 		src.off += part;
@@ -59,7 +65,7 @@ static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t l
 	if (!to)
 		return write_slot(op, dst, src, from, len);
 	if (!from)
-		return oc_transfer_read(op, to, src, len);
+		return oc_transfer_read(op, to, src, len, &op->stores);
 	if (to == from)
 		return 0;
 	oc_store_policy_copy(&op->stores, to, from, len);
@@ -107,6 +113,10 @@ int oc_transfer_run(struct oc_op *op, const struct oc_step *step)
 
 	if (!step->len)
 		return 0;
+	if (is_own_scratch(op, src) || is_own_scratch(op, dst))
+		err = oc_slot_scratch(op);
+	if (err)
+		return err;
 	if (dst.rank == OC_RANK_ALL)
 		return copy_all(op, step);
 	if (step->flags & OC_STEP_SRC_INDEXED)

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "bytes/store_policy.h"
 #include "exec/op.h"
 #include "plan/plan.h"
 
@@ -13,6 +14,7 @@
 int oc_transfer_run(struct oc_op *op, const struct oc_step *step);
 
 /* Bytes of a slot that is no memory here to memory here. 0 or -errno. */
-int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len);
+int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len,
+		     struct oc_store_turn *stores);
 
 #endif

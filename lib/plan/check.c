@@ -13,6 +13,7 @@
 struct walk {
 	const struct oc_plan *plan;
 	uint64_t edges; /* seen so far */
+	uint64_t operands;
 	uint32_t phase; /* posted last; READY is, by the executor */
 	bool staged;
 };
@@ -22,6 +23,7 @@ static const char *header_fault(const struct oc_plan *plan, size_t size)
 {
 	/* In 64 bits none of this overflows. */
 	uint64_t steps = (uint64_t)plan->nsteps * sizeof(struct oc_step);
+	uint64_t operands = (uint64_t)plan->noperands * sizeof(struct oc_ref);
 	uint64_t edges = (uint64_t)plan->nedges * sizeof(uint32_t);
 
 	if (plan->magic != OC_PLAN_MAGIC)
@@ -32,8 +34,8 @@ static const char *header_fault(const struct oc_plan *plan, size_t size)
 		return "reserved members are not zero";
 	if (plan->size != size)
 		return "a size that is not its own";
-	if (plan->steps != sizeof(*plan) || plan->edges != plan->steps + steps ||
-	    size != plan->edges + edges)
+	if (plan->steps != sizeof(*plan) || plan->operands != plan->steps + steps ||
+	    plan->edges != plan->operands + operands || size != plan->edges + edges)
 		return "arrays that do not fill it";
 	return NULL;
 }
@@ -144,19 +146,26 @@ static const char *copy_fault(const struct oc_shape *shape, const struct oc_step
 	return NULL;
 }
 
-static const char *calc_fault(const struct oc_shape *shape, const struct oc_step *step)
+static const char *calc_fault(const struct oc_plan *plan, const struct oc_step *step)
 {
-	const struct oc_ref *src = &step->src;
-	uint64_t granule = shape->granule ? shape->granule : 1;
+	const struct oc_shape *shape = &plan->shape;
+	const struct oc_ref *operand = oc_plan_operands(plan) + step->operand;
 	const char *fault = target_fault(shape, step);
+	uint64_t count = 0;
 
 	if (fault)
 		return fault;
-	if (!is_slot(src, step->len) || src->slot != OC_SLOT_SEND || src->rank != OC_RANK_ALL)
-		return "operands that are not the send slots of all";
-	return step->len % granule || src->off % granule || step->dst.off % granule
-		       ? "a fold that cuts an element"
-		       : NULL;
+	if (shape->granule && step->len % shape->granule)
+		return "a fold that cuts an element";
+	for (uint32_t i = 0; i < step->noperands; i++) {
+		if (!is_slot(&operand[i], step->len) ||
+		    (operand[i].rank >= shape->size && operand[i].rank != OC_RANK_ALL))
+			return "an operand that is no slot of the group";
+		count += operand[i].rank == OC_RANK_ALL ? shape->size : 1;
+	}
+	if (!count || count > OC_OPERANDS_MAX)
+		return "no operands, or too many";
+	return is_none(&step->src) ? NULL : "a source beside its operands";
 }
 
 static const char *stage_fault(struct walk *walk, const struct oc_step *step)
@@ -194,7 +203,7 @@ static const char *kind_fault(struct walk *walk, const struct oc_step *step)
 	case OC_STEP_RECV:
 		return copy_fault(&walk->plan->shape, step);
 	case OC_STEP_CALC:
-		return calc_fault(&walk->plan->shape, step);
+		return calc_fault(walk->plan, step);
 	case OC_STEP_STAGE:
 		return stage_fault(walk, step);
 	case OC_STEP_WAIT:
@@ -225,14 +234,18 @@ static const char *phase_fault(struct walk *walk, const struct oc_step *step)
 	return NULL;
 }
 
-static const char *edges_fault(struct walk *walk, uint32_t i)
+static const char *arrays_fault(struct walk *walk, uint32_t i)
 {
 	const struct oc_plan *plan = walk->plan;
 	const struct oc_step *step = &oc_plan_steps(plan)[i];
 
 	if (step->edge != walk->edges || step->nedges > plan->nedges - walk->edges)
 		return "edges that are not its own";
+	if (step->operand != walk->operands || step->noperands > plan->noperands - walk->operands ||
+	    (step->noperands && step->kind != OC_STEP_CALC))
+		return "operands that are not its own";
 	walk->edges += step->nedges;
+	walk->operands += step->noperands;
 	for (uint32_t e = 0; e < step->nedges; e++)
 		if (oc_plan_edges(plan)[step->edge + e] >= i)
 			return "an edge does not point backwards";
@@ -243,12 +256,12 @@ static const char *step_fault(struct walk *walk, uint32_t i)
 {
 	const struct oc_shape *shape = &walk->plan->shape;
 	const struct oc_step *step = &oc_plan_steps(walk->plan)[i];
-	const char *fault = edges_fault(walk, i);
+	const char *fault = arrays_fault(walk, i);
 
 	if (fault)
 		return fault;
-	if (step->reserved || step->flags & ~flags_of(step))
-		return "reserved members or flags are not zero";
+	if (step->flags & ~flags_of(step))
+		return "flags that are of no use";
 	if (step->cond > OC_COND_INDIRECT || (!step->cond && step->cond_rank) ||
 	    (step->cond_rank >= shape->size && step->cond_rank != OC_RANK_ALL))
 		return "a condition on no rank";
@@ -273,12 +286,15 @@ void oc_plan_needs(const struct oc_plan *plan, uint64_t need[OC_SLOT_COUNT])
 	memset(need, 0, OC_SLOT_COUNT * sizeof(*need));
 	for (uint32_t i = 0; i < plan->nsteps; i++) {
 		struct oc_step step = steps[i];
+		const struct oc_ref *operand = oc_plan_operands(plan) + step.operand;
 
 		if (step.kind == OC_STEP_STAGE)
 			step.src.rank = (uint16_t)rank;
-		if (step.kind == OC_STEP_STAGE || step.kind == OC_STEP_CALC ||
+		if (step.kind == OC_STEP_STAGE ||
 		    (has_copy(&step) && !(step.flags & OC_STEP_SRC_INDEXED)))
 			need_of(&step.src, step.len, rank, need);
+		for (uint32_t k = 0; k < step.noperands; k++)
+			need_of(&operand[k], step.len, rank, need);
 		if (step.kind == OC_STEP_CALC ||
 		    (has_copy(&step) && !(step.flags & OC_STEP_DST_INDEXED)))
 			need_of(&step.dst, step.len, rank, need);
@@ -296,8 +312,8 @@ static const char *plan_fault(struct walk *walk, uint32_t *step)
 		if (fault)
 			return fault;
 	}
-	if (walk->edges != plan->nedges)
-		return "edges of no step";
+	if (walk->edges != plan->nedges || walk->operands != plan->noperands)
+		return "edges or operands of no step";
 	oc_plan_needs(plan, need);
 	return memcmp(need, plan->need, sizeof(need)) ? "it says that it needs something else"
 						      : NULL;

@@ -32,7 +32,17 @@ void oc_draft_depend(struct oc_draft *draft, uint32_t on)
 	if (draft->failed)
 		return;
 	draft->edges[draft->nedges++] = on;
-	draft->steps[draft->nsteps - 1].nedges++;
+	draft->failed = !++draft->steps[draft->nsteps - 1].nedges;
+}
+
+void oc_draft_operand(struct oc_draft *draft, struct oc_ref operand)
+{
+	draft->failed = draft->failed || !grow((void **)&draft->operands, &draft->operands_cap,
+					       draft->noperands, sizeof(*draft->operands));
+	if (draft->failed)
+		return;
+	draft->operands[draft->noperands++] = operand;
+	draft->failed = !++draft->steps[draft->nsteps - 1].noperands;
 }
 
 uint32_t oc_draft_add(struct oc_draft *draft, struct oc_step step, uint32_t since)
@@ -45,17 +55,26 @@ uint32_t oc_draft_add(struct oc_draft *draft, struct oc_step step, uint32_t sinc
 		return number;
 	step.edge = draft->nedges;
 	step.nedges = 0;
+	step.operand = draft->noperands;
+	step.noperands = 0;
 	draft->steps[draft->nsteps++] = step;
 	for (uint32_t i = since; i < number; i++)
 		oc_draft_depend(draft, i);
 	return number;
 }
 
+static void take(struct oc_plan *plan, uint32_t at, const void *array, size_t bytes)
+{
+	if (bytes)
+		memcpy((char *)plan + at, array, bytes);
+}
+
 struct oc_plan *oc_draft_finish(struct oc_draft *draft)
 {
 	size_t steps = draft->nsteps * sizeof(*draft->steps);
+	size_t operands = draft->noperands * sizeof(*draft->operands);
 	size_t edges = draft->nedges * sizeof(*draft->edges);
-	size_t size = sizeof(struct oc_plan) + steps + edges;
+	size_t size = sizeof(struct oc_plan) + steps + operands + edges;
 	struct oc_plan *plan = draft->failed ? NULL : malloc(size);
 
 	if (plan) {
@@ -64,16 +83,18 @@ struct oc_plan *oc_draft_finish(struct oc_draft *draft)
 					 .size = (uint32_t)size,
 					 .steps = sizeof(*plan),
 					 .nsteps = draft->nsteps,
-					 .edges = (uint32_t)(sizeof(*plan) + steps),
+					 .operands = (uint32_t)(sizeof(*plan) + steps),
+					 .noperands = draft->noperands,
+					 .edges = (uint32_t)(sizeof(*plan) + steps + operands),
 					 .nedges = draft->nedges,
 					 .shape = draft->shape};
-		if (steps)
-			memcpy(plan + 1, draft->steps, steps);
-		if (edges)
-			memcpy((char *)(plan + 1) + steps, draft->edges, edges);
+		take(plan, plan->steps, draft->steps, steps);
+		take(plan, plan->operands, draft->operands, operands);
+		take(plan, plan->edges, draft->edges, edges);
 		oc_plan_needs(plan, plan->need);
 	}
 	free(draft->steps);
+	free(draft->operands);
 	free(draft->edges);
 	*draft = (struct oc_draft){0};
 	return plan;

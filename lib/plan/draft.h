@@ -17,11 +17,14 @@
 struct oc_draft {
 	struct oc_shape shape;
 	uint32_t nsteps;
+	uint32_t noperands;
 	uint32_t nedges;
 	uint32_t steps_cap;
+	uint32_t operands_cap;
 	uint32_t edges_cap;
 	bool failed; /* out of memory, or larger than an image may be */
 	struct oc_step *steps;
+	struct oc_ref *operands;
 	uint32_t *edges; /* step numbers */
 };
 
@@ -31,6 +34,9 @@ uint32_t oc_draft_add(struct oc_draft *draft, struct oc_step step, uint32_t sinc
 
 /* One more edge onto the last step added. */
 void oc_draft_depend(struct oc_draft *draft, uint32_t on);
+
+/* One more operand of the last step added, a CALC. */
+void oc_draft_operand(struct oc_draft *draft, struct oc_ref operand);
 
 /* The image, of a single malloc(), for the caller to free(); NULL if the draft has failed. The
  * draft is empty then. */

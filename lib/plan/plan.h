@@ -14,6 +14,11 @@ static inline const struct oc_step *oc_plan_steps(const struct oc_plan *plan)
 	return (const void *)((const char *)plan + plan->steps);
 }
 
+static inline const struct oc_ref *oc_plan_operands(const struct oc_plan *plan)
+{
+	return (const void *)((const char *)plan + plan->operands);
+}
+
 static inline const uint32_t *oc_plan_edges(const struct oc_plan *plan)
 {
 	return (const void *)((const char *)plan + plan->edges);

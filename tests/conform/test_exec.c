@@ -132,6 +132,112 @@ static void test_chain(struct job *job)
 	run(job, plan_chain, false);
 }
 
+static void wait_for(struct oc_draft *draft, uint32_t peer, uint32_t phase)
+{
+	oc_draft_add(draft, message(OC_STEP_WAIT, peer, phase, 0), draft->nsteps);
+}
+
+/* Each rank gets the sum of its bytes and those of all before. */
+static struct oc_plan *plan_scan(const struct job *job, uint64_t bytes)
+{
+	uint32_t me = job->rank, n = job->nranks;
+	struct oc_shape shape = {
+		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
+	struct oc_draft draft = {.shape = shape};
+	struct oc_step fold = {
+		.kind = OC_STEP_CALC, .dst = oc_ref(OC_SLOT_RECV, me, 0), .len = bytes};
+
+	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
+	for (uint32_t r = 0; r < me; r++)
+		wait_for(&draft, r, OC_PHASE_READY);
+	oc_draft_add(&draft, fold, 0);
+	for (uint32_t r = 0; r <= me; r++)
+		oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, r, 0));
+	oc_draft_add(&draft, message(OC_STEP_POST, 0, FIRST, 0), 0);
+	for (uint32_t r = me + 1; r < n; r++)
+		wait_for(&draft, r, FIRST);
+	return finish(&draft);
+}
+
+/* The same for the last rank alone: each adds its bytes to what the one before has, in its scratch
+ * slot. */
+static struct oc_plan *plan_pass(const struct job *job, uint64_t bytes)
+{
+	uint32_t me = job->rank, n = job->nranks;
+	bool last = me == n - 1;
+	struct oc_shape shape = {
+		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
+	struct oc_draft draft = {.shape = shape};
+	struct oc_step fold = {.kind = OC_STEP_CALC, .len = bytes};
+
+	if (me == 0) {
+		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
+		wait_for(&draft, 1, FIRST);
+		return finish(&draft);
+	}
+	wait_for(&draft, me - 1, me > 1 ? FIRST : OC_PHASE_READY);
+	fold.dst = oc_ref(last ? OC_SLOT_RECV : OC_SLOT_SCRATCH, me, 0);
+	oc_draft_add(&draft, fold, 0);
+	oc_draft_operand(&draft, oc_ref(me > 1 ? OC_SLOT_SCRATCH : OC_SLOT_SEND, me - 1, 0));
+	oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, me, 0));
+	oc_draft_add(&draft, message(OC_STEP_POST, 0, FIRST, 0), 0);
+	if (!last)
+		wait_for(&draft, me + 1, FIRST);
+	return finish(&draft);
+}
+
+static void repeat_sum(struct job *job, struct oc_group *group, const struct oc_plan *plan,
+		       bool heap)
+{
+	uint64_t bytes = plan->shape.bytes;
+	uint8_t *send = heap ? oc_alloc(bytes) : malloc(bytes), *recv = oc_alloc(bytes);
+	struct oc_bind bind = {.send = send,
+			       .send_bytes = bytes,
+			       .recv = recv,
+			       .recv_bytes = bytes,
+			       .scratch_bytes = bytes,
+			       .op = OC_SUM,
+			       .type = OC_UINT8};
+
+	CHECK(send && recv);
+	for (uint64_t turn = 0; turn < 20; turn++) {
+		for (uint64_t i = 0; i < bytes; i++)
+			send[i] = share_pattern(turn * 8 + job->rank, i);
+		memset(recv, 0xee, bytes);
+		CHECK_EQ(oc_exec_inline(group, plan, &bind), 0);
+		for (uint64_t i = 0; i < bytes && plan->need[OC_SLOT_RECV]; i++) {
+			uint8_t sum = 0;
+
+			for (uint32_t r = 0; r <= job->rank; r++)
+				sum = (uint8_t)(sum + share_pattern(turn * 8 + r, i));
+			CHECK_EQ(recv[i], sum);
+		}
+	}
+	if (heap)
+		oc_free(send);
+	else
+		free(send);
+	oc_free(recv);
+}
+
+/* Folds of some operands, and of what other folds have made. */
+static void test_sums(struct job *job)
+{
+	static const uint64_t sizes[] = {1, 4097, 200000};
+	oc_node *node = job_join(job);
+	struct oc_group *group = members_join(job, node);
+
+	for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct oc_plan *plan = (i & 1 ? plan_scan : plan_pass)(job, sizes[i / 4]);
+
+		repeat_sum(job, group, plan, i & 2);
+		free(plan);
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_group_destroy(group);
+	oc_node_leave(node);
+}
+
 /* Members that bind different amounts fail, each by what it sees or by the other's giving
  * up, and are in step again. */
 static void test_unequal(struct job *job)
@@ -364,6 +470,7 @@ int main(int argc, char **argv)
 		{"ring", 2, 5, test_ring},	 {"chain", 2, 5, test_chain},
 		{"unequal", 2, 3, test_unequal}, {"late", 3, 3, test_late},
 		{"later", 3, 3, test_later},	 {"skip", 3, 6, test_skip},
+		{"sums", 2, 5, test_sums},
 	};
 
 	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

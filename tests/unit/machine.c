@@ -155,34 +155,64 @@ static enum outcome do_copy(struct machine *m, uint32_t me, const struct oc_step
 	return *pos == step->len ? DONE : MOVED;
 }
 
+/* One operand more, of which there are *@n: BLOCKED while it is not staged yet. */
+static enum outcome find_operand(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t len,
+				 const uint8_t **from, uint32_t *n)
+{
+	if (!allowed(m, me, ref, len, false))
+		return FAILED;
+	from[*n] = source(m, me, ref);
+	return from[(*n)++] ? DONE : BLOCKED;
+}
+
+static enum outcome find_operands(struct machine *m, uint32_t me, const struct oc_step *step,
+				  const uint8_t **from, uint32_t *n)
+{
+	const struct oc_ref *operands = oc_plan_operands(m->rank[me].plan) + step->operand;
+	enum outcome outcome = DONE;
+
+	for (uint32_t i = 0; i < step->noperands && outcome == DONE; i++) {
+		struct oc_ref ref = operands[i];
+
+		if (ref.rank != OC_RANK_ALL) {
+			outcome = find_operand(m, me, ref, step->len, from, n);
+			continue;
+		}
+		for (ref.rank = 0; ref.rank < m->size && outcome == DONE; ref.rank++)
+			outcome = find_operand(m, me, ref, step->len, from, n);
+	}
+	return outcome;
+}
+
 static enum outcome do_calc(struct machine *m, uint32_t me, const struct oc_step *step,
 			    uint64_t *pos)
 {
 	bool to_all = step->dst.rank == OC_RANK_ALL;
-	const uint8_t *from[MACHINE_RANKS];
+	const uint8_t *from[2 * MACHINE_RANKS];
+	enum outcome outcome;
+	uint32_t n = 0;
 	uint64_t len;
 
 	if (!step->len)
 		return DONE;
-	if (step->len % m->granule || step->src.off % m->granule)
+	if (step->len % m->granule || step->dst.off % m->granule)
 		return fail(m, "rank %u: a fold cuts an element", me);
 	for (uint32_t r = 0; r < m->size; r++) {
-		struct oc_ref src = oc_ref(step->src.slot, r, step->src.off);
 		struct oc_ref dst =
 			oc_ref(step->dst.slot, to_all ? r : step->dst.rank, step->dst.off);
 
-		if (!allowed(m, me, src, step->len, false) || !allowed(m, me, dst, step->len, true))
+		if (!allowed(m, me, dst, step->len, true))
 			return FAILED;
-		from[r] = source(m, me, src);
-		if (!from[r])
-			return BLOCKED;
 	}
+	outcome = find_operands(m, me, step, from, &n);
+	if (outcome != DONE)
+		return outcome;
 	len = piece(m, step->len - *pos, m->granule);
 	for (uint64_t i = *pos; i < *pos + len; i++) {
 		uint8_t value = from[0][i];
 
-		for (uint32_t r = 1; r < m->size; r++)
-			value = machine_fold(value, from[r][i]);
+		for (uint32_t k = 1; k < n; k++)
+			value = machine_fold(value, from[k][i]);
 		for (uint32_t r = 0; r < m->size; r++)
 			if (to_all || r == step->dst.rank)
 				m->rank[r].slot[step->dst.slot][step->dst.off + i] = value;

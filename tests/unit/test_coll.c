@@ -231,6 +231,67 @@ static void test_messages(void)
 		}
 }
 
+/* ---- folds of two ----------------------------------------------------------- */
+
+/* A reduction whose slices are folded operand by operand, in what has been folded so far. */
+static void plan_by_two(struct trial *t, uint32_t me)
+{
+	struct oc_shape shape = {.rank = (uint16_t)me,
+				 .size = (uint16_t)t->size,
+				 .root = (uint16_t)t->root,
+				 .granule = (uint16_t)t->granule,
+				 .bytes = t->bytes};
+	struct oc_draft draft = {.shape = shape};
+	uint64_t off = oc_coll_slice(&shape, t->bytes, me);
+	struct oc_step fold = {.kind = OC_STEP_CALC,
+			       .len = oc_coll_slice(&shape, t->bytes, me + 1) - off};
+	uint32_t folded;
+
+	for (uint32_t r = 0; r < t->size; r++)
+		if (r != me)
+			oc_draft_add(&draft, message(OC_STEP_WAIT, r, OC_PHASE_READY, 0),
+				     draft.nsteps);
+	for (uint32_t r = t->size > 1; r < t->size; r++) {
+		bool last = r == t->size - 1;
+
+		fold.dst =
+			last ? oc_ref(OC_SLOT_RECV, t->root, off) : oc_ref(OC_SLOT_SCRATCH, me, 0);
+		oc_draft_add(&draft, fold, 0);
+		if (r == 1)
+			oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, 0, off));
+		else if (r > 1)
+			oc_draft_operand(&draft, oc_ref(OC_SLOT_SCRATCH, me, 0));
+		oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, r, off));
+	}
+	folded = oc_draft_add(&draft, message(OC_STEP_POST, 0, OC_PHASE_READY + 1, 0), 0);
+	for (uint32_t r = 0; r < t->size; r++)
+		if (r != me)
+			oc_draft_add(&draft, message(OC_STEP_WAIT, r, OC_PHASE_READY + 1, 0),
+				     folded);
+	t->machine.rank[me].plan = oc_draft_finish(&draft);
+}
+
+static void test_by_two(void)
+{
+	for (uint32_t size = 1; size <= RANKS; size++)
+		for (int again = 0; again < 50; again++) {
+			struct trial t = {.coll = OC_COLL_REDUCE,
+					  .size = size,
+					  .root = trial_dice(size),
+					  .bytes = trial_dice(300) * 4,
+					  .granule = 4,
+					  .seed = trial_seed};
+
+			t.in_place[t.root] = trial_dice(2);
+			trial_setup(&t);
+			for (uint32_t r = 0; r < size; r++) {
+				t.machine.rank[r].reachable = true;
+				plan_by_two(&t, r);
+			}
+			finish(&t);
+		}
+}
+
 int main(void)
 {
 	const char *seed = getenv("ONECOPY_TEST_SEED");
@@ -243,6 +304,7 @@ int main(void)
 	test_masks();
 	test_long_bcast();
 	test_messages();
+	test_by_two();
 	printf("%lu runs\n", runs);
 	return 0;
 }

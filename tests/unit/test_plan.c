@@ -94,6 +94,8 @@ static uint64_t read_through(const struct oc_plan *plan)
 
 		EXPECT(step->kind <= OC_STEP_RECV && step->peer < plan->shape.size);
 		EXPECT(step->src.slot < OC_SLOT_COUNT && step->dst.slot < OC_SLOT_COUNT);
+		for (uint32_t k = 0; k < step->noperands; k++)
+			sum += oc_plan_operands(plan)[step->operand + k].off;
 		for (uint32_t e = 0; e < step->nedges; e++)
 			EXPECT(oc_plan_edges(plan)[step->edge + e] < i);
 		sum += step->len + step->src.off + step->dst.off;
@@ -247,13 +249,42 @@ static void test_steps(void)
 	EXPECT(!one(step)); /* the executor has posted it */
 	step.phase = OC_PHASE_READY + 1;
 	EXPECT(one(step));
-	step = (struct oc_step){.kind = OC_STEP_CALC,
-				.dst = mine,
-				.src = oc_ref(OC_SLOT_SEND, OC_RANK_ALL, 0),
-				.len = 16};
-	EXPECT(one(step));
-	step.len = 12;
-	EXPECT(!one(step)); /* cuts an element */
+}
+
+/* Whether a fold of @n times this operand passes. */
+static bool fold(struct oc_ref operand, uint32_t n, uint64_t len)
+{
+	struct oc_draft draft = {.shape = {.rank = RANK, .size = MANY, .granule = 8}};
+	struct oc_plan *plan;
+	bool good;
+
+	oc_draft_add(&draft,
+		     (struct oc_step){.kind = OC_STEP_CALC,
+				      .dst = oc_ref(OC_SLOT_RECV, RANK, 0),
+				      .len = len},
+		     0);
+	while (n--)
+		oc_draft_operand(&draft, operand);
+	plan = oc_draft_finish(&draft);
+	EXPECT(plan);
+	good = passes(plan, plan->size);
+	free(plan);
+	return good;
+}
+
+static void test_folds(void)
+{
+	const struct oc_ref all = oc_ref(OC_SLOT_SEND, OC_RANK_ALL, 0);
+
+	EXPECT(fold(all, 1, 16));
+	EXPECT(!fold(all, 1, 12)); /* cuts an element */
+	EXPECT(!fold(all, 0, 16));
+	EXPECT(fold(all, OC_OPERANDS_MAX / MANY, 16));
+	EXPECT(!fold(all, OC_OPERANDS_MAX / MANY + 1, 16));
+	EXPECT(fold(oc_ref(OC_SLOT_SCRATCH, 3, 8), 2, 16));
+	EXPECT(!fold(oc_ref(OC_SLOT_SCRATCH, MANY, 8), 1, 16));
+	EXPECT(!fold(oc_ref(OC_SLOT_COUNT, 3, 8), 1, 16));
+	EXPECT(!fold(oc_ref(OC_SLOT_SEND, 3, UINT64_MAX - 8), 1, 16));
 }
 
 /* A draft that has found no memory gives no plan, whatever is added after. */
@@ -277,6 +308,7 @@ int main(void)
 	trial_seed = (seed ? strtoull(seed, NULL, 0) : 0x6f6e65636f7079) | 1;
 	printf("seed %#llx\n", (unsigned long long)trial_seed);
 	test_steps();
+	test_folds();
 	test_failed();
 	for (uint32_t which = 0;; which++) {
 		struct oc_plan *plan = generate(which, which % MANY);
