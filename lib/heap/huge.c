@@ -57,16 +57,14 @@
 #include "base/quiet.h"
 #include "base/thp.h"
 #include "base/tmpfs.h"
+#include "heap/collapse.h"
 #include "heap/table.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
-#define HUGE	    ((size_t)2 << 20)
+#define HUGE	    OC_HEAP_HUGE
 #define HUGE_PAGES  (HUGE / 4096)
 #define DENSE	    (HUGE_PAGES - HUGE_PAGES / 16)
 #define FIRST_ALLOW ((size_t)64 << 20) /* until it is known how many share the memory */
@@ -75,7 +73,6 @@
 #define WATCHES	    64
 #define BORDERS	    4096
 #define TRIAL	    ((size_t)2) /* ranges */
-#define SLOW_NS	    1000000 /* a range; 512 small pages take about as long, a huge one a fifth */
 #define CHEAP_AGAIN 8	    /* collapses in turn */
 
 /* States of a range. */
@@ -239,21 +236,6 @@ static bool advise(size_t first, size_t end, bool huge)
 	return true;
 }
 
-static size_t count_resident(size_t i)
-{
-	unsigned char pages[HUGE_PAGES];
-	size_t n = 0;
-
-	/* Memory is mostly filled from one end to the other. */
-	if (!thp.any && (mincore(range_at(i + 1) - 4096, 1, pages) || !(pages[0] & 1)))
-		return 0;
-	if (mincore(range_at(i), HUGE, pages))
-		return 0;
-	for (size_t k = 0; k < HUGE_PAGES; k++)
-		n += pages[k] & 1;
-	return n;
-}
-
 /* What is advised stays so. */
 static void become_dear(void)
 {
@@ -265,24 +247,6 @@ static void become_dear(void)
 		else
 			thp.watches[w] = thp.watches[--thp.count];
 	}
-}
-
-static bool was_slow(uint64_t since, size_t ranges)
-{
-	return oc_env()->thp != OC_ENV_THP_ALWAYS &&
-	       oc_clock_thread_ns() - since > ranges * SLOW_NS;
-}
-
-/* False if huge pages proved dear. Other refusals, as of a page that is in use now, and
- * by kernels that cannot collapse at all, say nothing of that. */
-static bool collapse(size_t i)
-{
-	uint64_t start = oc_clock_thread_ns();
-
-	if (oc_quiet_madvise(range_at(i), HUGE, MADV_COLLAPSE))
-		return errno != ENOMEM || oc_env()->thp == OC_ENV_THP_ALWAYS;
-	/* The copy takes as long as a huge page. */
-	return !was_slow(start, 2);
 }
 
 /* Whether huge pages are cheap: has those of some ranges that nobody uses, for a moment. */
@@ -299,7 +263,7 @@ static bool try_huge(size_t first)
 	start = oc_clock_thread_ns();
 	cheap = (oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_POPULATE_WRITE) &&
 		 errno == EINVAL) ||
-		!was_slow(start, TRIAL);
+		!oc_heap_huge_was_slow(start, TRIAL);
 	oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_REMOVE);
 	advise(first, first + TRIAL, false);
 	return cheap;
@@ -341,14 +305,14 @@ static bool look_at(struct watch *watch, size_t *work)
 
 		if (!(watch->todo >> k & 1))
 			continue;
-		resident = count_resident(watch->first + k);
+		resident = oc_heap_resident(range_at(watch->first + k), thp.any);
 		if (resident < (thp.any ? 1 : DENSE))
 			continue;
 		if (k == 0)
 			prove(watch);
 		watch->todo &= ~((uint64_t)1 << k);
 		--*work;
-		if (!collapse(watch->first + k))
+		if (!oc_heap_collapse(range_at(watch->first + k)))
 			return false;
 	}
 	return true;
@@ -391,9 +355,9 @@ bool oc_heap_thp_collapse(const char *p)
 	bool dense;
 
 	pthread_mutex_lock(&thp.lock);
-	dense = count_resident(i) >= DENSE;
+	dense = oc_heap_resident(range_at(i), thp.any) >= DENSE;
 	if (dense)
-		thp.cheap = collapse(i) ? thp.cheap + 1 : 0;
+		thp.cheap = oc_heap_collapse(range_at(i)) ? thp.cheap + 1 : 0;
 	if (thp.cheap >= CHEAP_AGAIN)
 		__atomic_store_n(&thp.dear, false, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&thp.lock);
