@@ -10,7 +10,7 @@
 #define HUGE	   ((size_t)2 << 20)
 #define UNIT	   ((size_t)4096)
 #define ENOUGH	   (3 * HUGE / UNIT) /* a use or two is common, and not worth it */
-#define LOOK_AGAIN (HUGE / UNIT)     /* at a range that was not filled yet */
+#define LOOK_AGAIN (HUGE / UNIT)     /* at a range that was not done yet */
 
 static struct {
 	const char *base;
@@ -54,7 +54,7 @@ void oc_heap_hot_use(const char *p, size_t bytes)
 {
 	size_t at, end;
 
-	if (!oc_heap_thp_is_dear() || !hot.used)
+	if (!oc_heap_thp_left_some() || !hot.used)
 		return;
 	at = (size_t)(p - hot.base);
 	for (end = at + bytes; at < end; at = (at / HUGE + 1) * HUGE) {

@@ -36,7 +36,8 @@
  * small pages do. Where that is known, or two huge pages that are had for a moment before
  * the first stripe is advised take long, or a collapse later on does, blocks have small pages
  * (ONECOPY_THP=auto), and what collectives use again and again is collapsed at its price,
- * which a few hundred copies repay: hot.c.
+ * which a few hundred copies repay: hot.c. No more than a small share of the program's time
+ * goes into that, so that no call, and no program that ends soon, is much slower for it.
  *
  * Where no user namespace can be had (containers, as a rule) and shmem_enabled is
  * "never", collapsing is all there is. With "always" a range that was touched at all
@@ -73,7 +74,8 @@
 #define WATCHES	    64
 #define BORDERS	    4096
 #define TRIAL	    ((size_t)2) /* ranges */
-#define CHEAP_AGAIN 8	    /* collapses in turn */
+#define CHEAP_AGAIN 8		/* collapses in turn */
+#define SHARE	    16		/* of the time that passes, one part in so many is for collapses */
 
 /* States of a range. */
 #define SEEN	1u
@@ -98,7 +100,10 @@ static struct {
 	size_t borders;
 	bool dear;	    /* as far as is known */
 	bool tried;	    /* it is known */
+	bool left;	    /* ranges have small pages because huge ones were dear */
 	unsigned int cheap; /* collapses in turn while they were dear */
+	uint64_t since;	    /* oc_clock_ns() */
+	uint64_t spent;	    /* ns on the ranges left */
 	unsigned int count; /* of watches */
 	struct watch watches[WATCHES];
 	bool on;       /* there is something to do */
@@ -170,6 +175,9 @@ void oc_heap_thp_create(char *base, size_t size)
 	thp.count = thp.cheap = 0;
 	thp.dear = oc_env()->thp == OC_ENV_THP_AUTO && oc_thp_reports_free_pages();
 	thp.tried = thp.dear || oc_env()->thp == OC_ENV_THP_ALWAYS;
+	thp.left = thp.dear;
+	thp.since = oc_clock_ns();
+	thp.spent = 0;
 	thp.on = true;
 }
 
@@ -239,7 +247,8 @@ static bool advise(size_t first, size_t end, bool huge)
 /* What is advised stays so. */
 static void become_dear(void)
 {
-	__atomic_store_n(&thp.dear, true, __ATOMIC_RELAXED);
+	thp.dear = true;
+	__atomic_store_n(&thp.left, true, __ATOMIC_RELAXED);
 	thp.cheap = 0;
 	for (unsigned int w = 0; w < thp.count;) {
 		if (thp.watches[w].advised)
@@ -344,24 +353,37 @@ void oc_heap_thp_settle(void)
 	pthread_mutex_unlock(&thp.lock);
 }
 
-bool oc_heap_thp_is_dear(void)
+bool oc_heap_thp_left_some(void)
 {
-	return is_on() && __atomic_load_n(&thp.dear, __ATOMIC_RELAXED);
+	return is_on() && __atomic_load_n(&thp.left, __ATOMIC_RELAXED);
+}
+
+/* A range that was left is small: collapses it if it has filled up. */
+static bool collapse_left(char *range)
+{
+	uint64_t start = oc_clock_thread_ns();
+	bool dense = oc_heap_resident(range, thp.any) >= DENSE;
+
+	if (dense)
+		thp.cheap = oc_heap_collapse(range) ? thp.cheap + 1 : 0;
+	/* The ranges of blocks to come get their huge pages at first touch again. */
+	if (thp.cheap >= CHEAP_AGAIN)
+		thp.dear = false;
+	thp.spent += oc_clock_thread_ns() - start;
+	return dense;
 }
 
 bool oc_heap_thp_collapse(const char *p)
 {
-	size_t i = (size_t)(p - thp.base) / HUGE;
-	bool dense;
+	char *range = range_at((size_t)(p - thp.base) / HUGE);
+	bool done = false;
 
-	pthread_mutex_lock(&thp.lock);
-	dense = oc_heap_resident(range_at(i), thp.any) >= DENSE;
-	if (dense)
-		thp.cheap = oc_heap_collapse(range_at(i)) ? thp.cheap + 1 : 0;
-	if (thp.cheap >= CHEAP_AGAIN)
-		__atomic_store_n(&thp.dear, false, __ATOMIC_RELAXED);
+	if (pthread_mutex_trylock(&thp.lock))
+		return false;
+	if (thp.spent <= (oc_clock_ns() - thp.since) / SHARE)
+		done = collapse_left(range);
 	pthread_mutex_unlock(&thp.lock);
-	return dense;
+	return done;
 }
 
 /* Ranges [i, end) nobody had before, in stripes. */
