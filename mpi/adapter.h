@@ -30,6 +30,10 @@
  * through a tool linked below us first, if there is one. */
 #define OC_EXPORT __attribute__((visibility("default")))
 
+/* Has lists of all ranks on the stack: apart, so that a call that is left to the MPI runs where it
+ * would without us, on pages and lines of the stack that are in use. */
+#define OC_APART __attribute__((noinline))
+
 /* What every rank of the node agreed on at MPI_Init. */
 struct oc_agreed {
 	char name[48];		     /* by which they meet where the job has none */

@@ -56,9 +56,9 @@ OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, vo
 }
 
 /* Blocks that are long enough move here, the MPI exchanges the others. */
-static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, const int *scounts,
-		   const int *sdispls, MPI_Datatype stype, void *recv, const int *rcounts,
-		   const int *rdispls, MPI_Datatype rtype, MPI_Comm comm)
+static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *scounts,
+			    const int *sdispls, MPI_Datatype stype, void *recv, const int *rcounts,
+			    const int *rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALLV, 0, 0);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
@@ -69,13 +69,6 @@ static int serve_v(struct oc_call *call, struct oc_comm *oc, const void *send, c
 	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + oc->size;
 	int failure, opened, parted = MPI_SUCCESS, err = MPI_SUCCESS;
 
-	if (!oc_blocks_any(scounts, stype, oc->size, min, -1) &&
-	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
-		call->outcome = OC_OUTCOME_SMALL;
-		oc_group_skip(oc->group);
-		return pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
-					 rtype, comm);
-	}
 	memset(ends, 0, 2 * (size_t)oc->size);
 	/* Both in any case: the MPI is to get what is left of both. */
 	opened = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
@@ -124,6 +117,7 @@ OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sd
 			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLV, 0, comm);
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	bool in_place = send == MPI_IN_PLACE;
 	struct oc_comm *oc = in_place ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	int err;
@@ -132,9 +126,14 @@ OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sd
 		call.outcome = OC_OUTCOME_IN_PLACE;
 	if (call.since)
 		oc_call_measure(&call, in_place ? NULL : scounts, stype, rcounts, rtype);
+	if (oc && !oc_blocks_any(scounts, stype, oc->size, min, -1) &&
+	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
+		call.outcome = OC_OUTCOME_SMALL;
+		oc = oc_comm_leave(oc);
+	}
 	if (oc)
-		err = serve_v(&call, oc, send, scounts, sdispls, stype, recv, rcounts, rdispls,
-			      rtype, comm);
+		err = serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
+			      comm);
 	else
 		err = pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
 					rtype, comm);

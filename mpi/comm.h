@@ -30,6 +30,13 @@ struct oc_comm {
  */
 struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes);
 
+/* A call that other ranks may take part in, and this one leaves to the MPI. NULL. */
+static inline struct oc_comm *oc_comm_leave(struct oc_comm *oc)
+{
+	oc_group_skip(oc->group);
+	return NULL;
+}
+
 /* How many ranks a communicator has; 0 where the call is the MPI's in any case. */
 int oc_comm_ranks(struct oc_call *call, MPI_Comm comm);
 

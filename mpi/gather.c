@@ -75,9 +75,9 @@ pass:
 
 /* The root: blocks that are long enough come straight from their senders, then
  * the MPI gathers the others. */
-static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send, int scount,
-		      MPI_Datatype stype, void *recv, const int *counts, const int *displs,
-		      MPI_Datatype rtype, MPI_Comm comm)
+static OC_APART int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
+			       void *recv, const int *counts, const int *displs, MPI_Datatype rtype,
+			       MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, oc->rank, 0);
 	int skip = send == MPI_IN_PLACE ? oc->rank : -1;
@@ -91,12 +91,6 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	int failure, parted = MPI_SUCCESS, err = MPI_SUCCESS;
 	bool own;
 
-	if (!oc_blocks_any(counts, rtype, oc->size, min, skip)) {
-		call->outcome = OC_OUTCOME_SMALL;
-		oc_group_skip(oc->group);
-		return pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, oc->rank,
-				       comm);
-	}
 	memset(pair, 0, (size_t)oc->size);
 	failure = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
 	own = oc_vbuffer_own(&in, oc->rank, scount, stype, false, pair);
@@ -128,9 +122,10 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
-/* A leaf's block, of which *@left remain for the MPI. A failure. */
-static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
-		      int root, size_t bytes, int *left)
+/* A leaf's block. */
+static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
+			       void *recv, const int *counts, const int *displs, MPI_Datatype rtype,
+			       int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, bytes);
 	struct oc_bind bind = {0};
@@ -138,18 +133,20 @@ static int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Data
 	struct oc_blocks blocks = {.len = len};
 	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer out;
-	int err;
+	int left, failure, err = MPI_SUCCESS;
 
 	shape.stream = oc_streams(bytes);
 	len[oc->rank] = bytes;
-	err = oc_buffer_send(&out, send, (size_t)scount, stype);
+	failure = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	bind.pair = pair;
-	err = oc_serve_plan(oc, err, oc_coll_gatherv(&shape, &blocks), &bind);
-	*left = oc_pair_rest(pair[root], scount, true, &err);
+	failure = oc_serve_plan(oc, failure, oc_coll_gatherv(&shape, &blocks), &bind);
+	left = oc_pair_rest(pair[root], scount, true, &failure);
 	oc_buffer_close(&out, false);
-	return err;
+	if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
+		err = pmpi()->Gatherv(send, left, stype, recv, counts, displs, rtype, root, comm);
+	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
 OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
@@ -158,28 +155,29 @@ OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, voi
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
-	int failure, left, err = MPI_SUCCESS;
-	size_t bytes;
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
+	size_t bytes = 0;
+	int err;
 
 	if (call.since)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);
-	if (oc && oc->rank == root) {
-		err = serve_root(&call, oc, send, scount, stype, recv, counts, displs, rtype, comm);
-		return oc_call_end(&call, err);
+	if (oc && (root < 0 || root >= oc->size))
+		oc = NULL;
+	if (oc && oc->rank == root &&
+	    !oc_blocks_any(counts, rtype, oc->size, min, send == MPI_IN_PLACE ? root : -1)) {
+		call.outcome = OC_OUTCOME_SMALL;
+		oc = oc_comm_leave(oc);
+	} else if (oc && oc->rank != root && !oc_eligible(&call, scount, stype, &bytes)) {
+		oc = oc_comm_leave(oc);
 	}
-	if (oc && root >= 0 && root < oc->size) {
-		if (oc_eligible(&call, scount, stype, &bytes)) {
-			failure = serve_leaf(oc, send, scount, stype, root, bytes, &left);
-			if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
-				err = pmpi()->Gatherv(send, left, stype, recv, counts, displs,
-						      rtype, root, comm);
-			err = err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
-			return oc_call_end(&call, err);
-		}
-		oc_group_skip(oc->group);
-	}
-	err = pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+	if (!oc)
+		err = pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+	else if (oc->rank == root)
+		err = serve_root(oc, send, scount, stype, recv, counts, displs, rtype, comm);
+	else
+		err = serve_leaf(oc, send, scount, stype, recv, counts, displs, rtype, root, comm,
+				 bytes);
 	return oc_call_end(&call, err);
 }
 

@@ -61,9 +61,9 @@ pass:
 
 /* The root: blocks that are long enough are pulled by their receivers, then
  * the MPI scatters the others. */
-static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send, const int *counts,
-		      const int *displs, MPI_Datatype stype, void *recv, int rcount,
-		      MPI_Datatype rtype, MPI_Comm comm)
+static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *counts,
+			       const int *displs, MPI_Datatype stype, void *recv, int rcount,
+			       MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, oc->rank, 0);
 	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
@@ -77,12 +77,6 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	int failure, closed, err = MPI_SUCCESS;
 	bool own;
 
-	if (!oc_blocks_any(counts, stype, oc->size, min, skip)) {
-		call->outcome = OC_OUTCOME_SMALL;
-		oc_group_skip(oc->group);
-		return pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, oc->rank,
-					comm);
-	}
 	memset(pair, 0, (size_t)oc->size);
 	failure = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
 	own = oc_vbuffer_own(&out, oc->rank, rcount, rtype, true, pair);
@@ -113,9 +107,10 @@ static int serve_root(struct oc_call *call, struct oc_comm *oc, const void *send
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 }
 
-/* A leaf's block, of which *@left remain for the MPI. A failure. */
-static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype rtype, int root,
-		      size_t bytes, int *left)
+/* A leaf's block. */
+static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, const int *counts,
+			       const int *displs, MPI_Datatype stype, void *recv, int rcount,
+			       MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, bytes);
 	struct oc_bind bind = {0};
@@ -123,19 +118,21 @@ static int serve_leaf(struct oc_comm *oc, void *recv, int rcount, MPI_Datatype r
 	struct oc_blocks blocks = {.len = len};
 	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer in;
-	int err, closed;
+	int left, closed, failure, err = MPI_SUCCESS;
 
 	shape.stream = oc_streams(bytes);
 	len[oc->rank] = bytes;
-	err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
+	failure = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	bind.pair = pair;
-	err = oc_serve_plan(oc, err, oc_coll_scatterv(&shape, &blocks), &bind);
-	closed = oc_buffer_close(&in, !err && pair[root] == OC_PAIR_TOGETHER);
-	err = err ? err : closed;
-	*left = oc_pair_rest(pair[root], rcount, false, &err);
-	return err;
+	failure = oc_serve_plan(oc, failure, oc_coll_scatterv(&shape, &blocks), &bind);
+	closed = oc_buffer_close(&in, !failure && pair[root] == OC_PAIR_TOGETHER);
+	failure = failure ? failure : closed;
+	left = oc_pair_rest(pair[root], rcount, false, &failure);
+	if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
+		err = pmpi()->Scatterv(send, counts, displs, stype, recv, left, rtype, root, comm);
+	return err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 }
 
 OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
@@ -144,28 +141,30 @@ OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int disp
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
-	int failure, left, err = MPI_SUCCESS;
-	size_t bytes;
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
+	size_t bytes = 0;
+	int err;
 
 	if (call.since)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);
-	if (oc && oc->rank == root) {
-		err = serve_root(&call, oc, send, counts, displs, stype, recv, rcount, rtype, comm);
-		return oc_call_end(&call, err);
+	if (oc && (root < 0 || root >= oc->size))
+		oc = NULL;
+	if (oc && oc->rank == root &&
+	    !oc_blocks_any(counts, stype, oc->size, min, recv == MPI_IN_PLACE ? root : -1)) {
+		call.outcome = OC_OUTCOME_SMALL;
+		oc = oc_comm_leave(oc);
+	} else if (oc && oc->rank != root && !oc_eligible(&call, rcount, rtype, &bytes)) {
+		oc = oc_comm_leave(oc);
 	}
-	if (oc && root >= 0 && root < oc->size) {
-		if (oc_eligible(&call, rcount, rtype, &bytes)) {
-			failure = serve_leaf(oc, recv, rcount, rtype, root, bytes, &left);
-			if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
-				err = pmpi()->Scatterv(send, counts, displs, stype, recv, left,
-						       rtype, root, comm);
-			err = err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
-			return oc_call_end(&call, err);
-		}
-		oc_group_skip(oc->group);
-	}
-	err = pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root, comm);
+	if (!oc)
+		err = pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root,
+				       comm);
+	else if (oc->rank == root)
+		err = serve_root(oc, send, counts, displs, stype, recv, rcount, rtype, comm);
+	else
+		err = serve_leaf(oc, send, counts, displs, stype, recv, rcount, rtype, root, comm,
+				 bytes);
 	return oc_call_end(&call, err);
 }
 

@@ -35,7 +35,7 @@ struct oc_vbuffer {
 bool oc_counts_total(const int *counts, int n, uint64_t *total);
 
 /* True if some block has at least @min bytes, not counting @skip: what to ask before
- * oc_vbuffer_open. */
+ * anything with a vbuffer. */
 bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
 
 static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
