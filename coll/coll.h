@@ -6,7 +6,7 @@
  * Plan generators, one file a collective. Pure: no process, no MPI, no I/O; the
  * same shape gives the same plan. Each returns a plan owned by the caller, or
  * NULL without memory. Together the plans of all ranks move every byte once
- * and never wait in a circle (tests/unit/test_coll.c runs them all).
+ * and never wait in a circle (tests/unit/coll/test_coll.c runs them all).
  *
  * Slots, n = shape->size, B = shape->bytes:
  *   bcast           send B at the root, recv B: the root's is its send slot

@@ -14,7 +14,7 @@ from runner import PRELOAD, Runner
 
 HERE = Path(__file__).resolve().parent
 
-# What a program of this directory is compiled with, if not cc alone.
+# What a program of these directories is compiled with, if not cc alone.
 COMPILERS = {"hooks_openmpi": "mpicc"}
 SHARED = {"odd_malloc"}
 LIBRARIES = {"hooks_openmpi": ["-lopen-pal"], "hooks_ucx": ["-lucm", "-lucs"]}
@@ -25,19 +25,19 @@ MARKER = "int MPI_Get_version(int *v, int *s) { *v = 3; *s = 1; return 0; }\n"
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The program of tests/conform/<name>.c, or "marker", a library that makes any program look like MPI's."""
+    """The program of tests/conform/<room>/<name>.c, or "marker", a library that makes any program look like MPI's."""
     directory = tmp_path_factory.mktemp("programs")
 
     def compile_one(name: str) -> Path:
         program = directory / name
         if program.exists():
             return program
-        source, flags = HERE / f"{name}.c", ["-rdynamic", "-pthread"]
-        if name in SHARED:
-            flags = ["-shared", "-fPIC", "-fno-builtin"]
         if name == "marker":
             source, flags = directory / "marker.c", ["-shared", "-fPIC"]
             source.write_text(MARKER)
+        else:
+            source = next(HERE.glob(f"*/{name}.c"))
+            flags = ["-shared", "-fPIC", "-fno-builtin"] if name in SHARED else ["-rdynamic", "-pthread"]
         options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", *flags]
         argv = [COMPILERS.get(name, "cc"), *options, "-o", str(program), str(source), *LIBRARIES.get(name, [])]
         subprocess.run(argv, check=True)
@@ -48,8 +48,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def preloaded(runner: Runner, compiled: Callable[[str], Path]) -> Callable[..., Finished]:
-    """preloaded(program, *args, limits="", env=, timeout=60, check=True): a C program of this directory, or a Python
-    script of it, under the preload; `limits` are words for the shell's ulimit."""
+    """preloaded(program, *args, limits="", env=, timeout=60, check=True): a C program of these directories, or a Python
+    script of them, under the preload; `limits` are words for the shell's ulimit."""
 
     def run(
         program: str,
@@ -60,8 +60,9 @@ def preloaded(runner: Runner, compiled: Callable[[str], Path]) -> Callable[..., 
         check: bool = True,
     ) -> Finished:
         preload = str(runner.build / PRELOAD)
-        argv = [str(HERE / program), *args]
+        argv = [program, *args]
         if program.endswith(".py"):
+            argv[0] = str(next(HERE.glob(f"*/{program}")))
             preload += f":{compiled('marker')}"
             argv = [sys.executable, *argv]
         else:

@@ -44,7 +44,10 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
     "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
     "differential": ("uml", ["tests/mpi/test_differential.py", "-k", "same_bytes"]),
     "doctor": ("uml", ["tests/cli/test_module.py"]),
-    "pages": ("6.1", ["tests/mpi/test_hazards.py", "tests/conform/test_huge.py", "-k", "placement or few or dense"]),
+    "pages": (
+        "6.1",
+        ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or dense"],
+    ),
 }
 # Two NUMA nodes; Debian's kernels give huge pages without being asked.
 OPTIONS: Mapping[str, Sequence[str]] = {"pages": ["--no-module", "--append", "numa=fake=2"]}

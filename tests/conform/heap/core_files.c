@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "heap_probe.h"
+#include "../heap_probe.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "heap_probe.h"
+#include "../heap_probe.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)

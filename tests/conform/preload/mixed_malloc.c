@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "heap_probe.h"
+#include "../heap_probe.h"
 
 static char *use(void *p, size_t align, size_t bytes)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "fork_blocks.h"
+#include "../heap/fork_blocks.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -14,7 +14,7 @@ from runner import PRELOAD, Runner
 
 Compiled = Callable[[str], Path]
 SKIPPED = 77
-SECCOMP = Path(__file__).resolve().parent.parent / "cli" / "seccomp.py"
+SECCOMP = Path(__file__).resolve().parents[2] / "cli" / "seccomp.py"
 
 # How a host refuses file systems of our own: by a filter, of which nothing is tried; by a limit.
 REFUSALS = {

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "heap_probe.h"
+#include "../heap_probe.h"
 
 #define SLOTS	 256
 #define STRIDE	 4096

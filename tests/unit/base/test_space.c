@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "access/window.h"
-#include "peers.h"
+#include "../peers.h"
 
 #define GIB ((size_t)1 << 30)
 #define TIB ((size_t)1 << 40)

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../heap_memfd.h"
-#include "heap_probe.h"
+#include "../../heap_memfd.h"
+#include "../heap_probe.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)

@@ -13,7 +13,7 @@
 #include "coll.h"
 #include "plan/check.h"
 #include "plan/draft.h"
-#include "trial.h"
+#include "../coll/trial.h"
 
 #define RANK 1u
 #define MANY 4u

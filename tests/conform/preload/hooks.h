@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "heap_probe.h"
+#include "../heap_probe.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "heap_probe.h"
+#include "../heap_probe.h"
 
 #define PAGE	 ((size_t)4096)
 #define MIB	 ((size_t)1 << 20)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers.h"
+#include "../peers.h"
 
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)

@@ -7,8 +7,8 @@
 #include "coll.h"
 #include "exec/inline.h"
 #include "heap/heap.h"
-#include "members.h"
-#include "share.h"
+#include "../members.h"
+#include "../share.h"
 
 enum { GROUPS = 600, BYTES = 256 << 10, LONG_BYTES = 24 << 20 };
 

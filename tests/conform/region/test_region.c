@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "share.h"
+#include "../share.h"
 
 #define GUARD	   64
 #define GUARD_BYTE 0xa5

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "share.h"
+#include "../share.h"
 
 /*
  * The owner creates, destroys and scribbles; peers copy all the time. What they

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "share.h"
+#include "../share.h"
 
 /* Indices of the public arrays. */
 enum { CMA = __builtin_ctz(OC_MECH_CMA), STAGED = __builtin_ctz(OC_MECH_STAGED) };

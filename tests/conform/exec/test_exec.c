@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "exec/inline.h"
-#include "members.h"
+#include "../members.h"
 #include "plan/check.h"
 #include "plan/draft.h"
-#include "share.h"
+#include "../share.h"
 
 enum { FIRST = OC_PHASE_READY + 1 };
 

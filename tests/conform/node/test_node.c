@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../heap_memfd.h"
-#include "job.h"
+#include "../../heap_memfd.h"
+#include "../job.h"
 
 static struct oc_node_attr attr_of(const struct job *job, const char *name, uint32_t timeout_ms)
 {
