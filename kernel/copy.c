@@ -11,6 +11,7 @@
 
 #include "stats.h"
 #include "trace.h"
+#include "user_memory.h"
 
 /* Between two looks at signals and the scheduler: some 20 us. */
 #define OCK_PIECE (256u << 10)
@@ -81,9 +82,9 @@ int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool wri
 	pages = kmalloc(sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
-	err = ock_pages_pin(pages, vec, nr, writable, limits);
+	err = ock_pages_pin(pages, &ock_user_memory, vec, nr, writable, limits);
 	if (owes && ock_user_settle(limits->user, err))
-		err = ock_pages_pin(pages, vec, nr, writable, limits);
+		err = ock_pages_pin(pages, &ock_user_memory, vec, nr, writable, limits);
 	if (err) {
 		kfree(pages);
 		return err;

@@ -3,7 +3,7 @@
 #define OCK_PAGES_H
 
 /*
- * User memory held in place: struct ock_pages. What a region is made of, and
+ * Memory held in place: struct ock_pages. What a region is made of, and
  * what the local side of an asynchronous copy becomes.
  *
  * The bytes of the segments, one behind the other, are positions 0 to length.
@@ -18,9 +18,27 @@
 
 #include "limit.h"
 
+struct ock_run;
+
+/*
+ * Where pages come from: user_memory.c has those of processes. Whoever reads them sees runs
+ * alone. A provider's pages have a kernel address (page_address()), may be written
+ * through it if they were pinned for that, and stay what they are until they are unpinned.
+ */
+struct ock_provider {
+	/*
+	 * Takes hold of pages from @addr on, which begins one: as many as it likes, at least one
+	 * and at most @nr, into @pages. The value says how many. -EFAULT: the first is not to be
+	 * had, or not so; -ENOMEM. May sleep.
+	 */
+	int (*pin)(u64 addr, u32 nr, bool writable, struct page **pages);
+	/* Lets go of them. @dirty: they may have been written. Any process; may sleep. */
+	void (*unpin)(const struct ock_run *runs, u32 nr, bool dirty);
+};
+
 /* One declared segment, of nonzero length. */
 struct ock_segment {
-	u64 addr;   /* in the creator; for notify and map, never dereferenced */
+	u64 addr;   /* the provider's: never dereferenced */
 	u64 start;  /* position of its first byte */
 	u64 length; /* bytes */
 	u32 page;   /* index, over all segments, of its first page */
@@ -39,6 +57,7 @@ struct ock_pages {
 	u32 nr_runs;
 	u32 nr_pages;
 	bool writable;
+	const struct ock_provider *provider;
 	struct ock_segment *segments;
 	struct ock_run *runs;
 	struct ock_charge charge;

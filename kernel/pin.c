@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "compat.h"
 #include "folio.h"
 #include "stats.h"
 
@@ -127,7 +126,17 @@ static bool ock_run_continues(const struct ock_run *run, struct page *page)
 	return true;
 }
 
-/* Adds pinned pages; on error those not taken are unpinned. */
+/* Lets go of pages that have no run; nobody has written to them. */
+static void ock_pages_spare(const struct ock_pages *pages, struct page **batch, u32 nr)
+{
+	for (u32 i = 0; i < nr; i++) {
+		struct ock_run run = {.first = batch[i], .nr = 1};
+
+		pages->provider->unpin(&run, 1, false);
+	}
+}
+
+/* Adds pages that are held; on error those not added are let go. */
 static int ock_pages_append(struct ock_pages *pages, struct page **batch, u32 nr, u32 *at,
 			    u32 *capacity)
 {
@@ -143,7 +152,7 @@ static int ock_pages_append(struct ock_pages *pages, struct page **batch, u32 nr
 			int err = ock_pages_grow(pages, capacity);
 
 			if (err) {
-				unpin_user_pages(batch + i, nr - i);
+				ock_pages_spare(pages, batch + i, nr - i);
 				return err;
 			}
 		}
@@ -162,38 +171,6 @@ struct ock_batch {
 	u32 max;
 };
 
-/* Of @nr pages from @addr on those that are in the same area of the process. */
-static u32 ock_area_pages(unsigned long addr, u32 nr)
-{
-	struct vm_area_struct *vma;
-
-	addr = untagged_addr(addr);
-	mmap_read_lock(current->mm);
-	vma = find_vma(current->mm, addr);
-	if (vma && vma->vm_start <= addr)
-		nr = min_t(u64, nr, (vma->vm_end - addr) >> PAGE_SHIFT);
-	mmap_read_unlock(current->mm);
-	return nr;
-}
-
-/*
- * Up to @nr pages; how many, or an errno. See OCK_PIN_UNSHARES: private memory is
- * pinned as for writing, to get the page that its owner will write to. What cannot be
- * written is pinned for reading then, but nothing behind it that can be.
- */
-static int ock_pages_pin_batch(unsigned long addr, u32 nr, bool writable, struct page **pages)
-{
-	int got;
-
-	if (writable || !OCK_PIN_UNSHARES) {
-		got = pin_user_pages_fast(addr, nr, FOLL_LONGTERM | FOLL_WRITE, pages);
-		if (writable || got != -EFAULT)
-			return got;
-		nr = ock_area_pages(addr, nr);
-	}
-	return pin_user_pages_fast(addr, nr, FOLL_LONGTERM, pages);
-}
-
 static int ock_pages_pin_segment(struct ock_pages *pages, const struct ock_segment *segment,
 				 const struct ock_batch *batch, u32 *at, u32 *capacity)
 {
@@ -204,12 +181,10 @@ static int ock_pages_pin_segment(struct ock_pages *pages, const struct ock_segme
 		int got;
 		int err;
 
-		got = ock_pages_pin_batch(addr, min_t(u64, left, batch->max), pages->writable,
-					  batch->pages);
-		if (got <= 0)
-			return fatal_signal_pending(current) ? -EINTR
-			       : got == -ENOMEM		     ? -ENOMEM
-							     : -EFAULT;
+		got = pages->provider->pin(addr, min_t(u64, left, batch->max), pages->writable,
+					   batch->pages);
+		if (got < 0)
+			return fatal_signal_pending(current) ? -EINTR : got;
 		err = ock_pages_append(pages, batch->pages, got, at, capacity);
 		if (err)
 			return err;
@@ -224,11 +199,7 @@ static int ock_pages_pin_segment(struct ock_pages *pages, const struct ock_segme
 
 static void ock_pages_drop(struct ock_pages *pages)
 {
-	for (u32 i = 0; i < pages->nr_runs; i++) {
-		unpin_user_page_range_dirty_lock(pages->runs[i].first, pages->runs[i].nr,
-						 pages->writable);
-		cond_resched();
-	}
+	pages->provider->unpin(pages->runs, pages->nr_runs, pages->writable);
 	pages->nr_runs = 0;
 }
 
@@ -279,14 +250,15 @@ static void ock_pages_free(struct ock_pages *pages)
 	pages->length = 0;
 }
 
-int ock_pages_pin(struct ock_pages *pages, const struct ock_vec *vec, u32 nr, bool writable,
-		  const struct ock_limits *limits)
+int ock_pages_pin(struct ock_pages *pages, const struct ock_provider *provider,
+		  const struct ock_vec *vec, u32 nr, bool writable, const struct ock_limits *limits)
 {
 	u32 nr_segments;
 	u32 nr_pages;
 	int err;
 
 	memset(pages, 0, sizeof(*pages));
+	pages->provider = provider;
 	err = ock_pages_measure(vec, nr, &nr_segments, &nr_pages);
 	if (err)
 		return err;

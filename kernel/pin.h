@@ -2,7 +2,7 @@
 #ifndef OCK_PIN_H
 #define OCK_PIN_H
 
-/* Takes hold of user memory, and lets go: what becomes struct ock_pages. */
+/* Takes hold of a provider's pages, and lets go: what becomes struct ock_pages. */
 
 #include <linux/types.h>
 
@@ -28,12 +28,13 @@ int ock_vec_import(const void __user *from, u32 nr, struct ock_vec **vec);
 int ock_vec_length(const struct ock_vec *vec, u32 nr, u64 *length);
 
 /*
- * Pins the current process's memory named by @vec, for writing if @writable,
+ * Pins what @provider has at the addresses of @vec, for writing if @writable,
  * and charges it by @limits. May sleep, killable. -EFAULT, -EOVERFLOW, -EINTR,
  * -ENOMEM, and what ock_charge_take() says; then @pages holds nothing. Segments
  * of length 0 leave no trace.
  */
-int ock_pages_pin(struct ock_pages *pages, const struct ock_vec *vec, u32 nr, bool writable,
+int ock_pages_pin(struct ock_pages *pages, const struct ock_provider *provider,
+		  const struct ock_vec *vec, u32 nr, bool writable,
 		  const struct ock_limits *limits);
 
 /* Unpins and uncharges. May sleep. Any process. */

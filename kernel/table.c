@@ -38,6 +38,7 @@
 #include "notify.h"
 #include "stats.h"
 #include "trace.h"
+#include "user_memory.h"
 
 /* Lookups after which a region gets a per-CPU count. */
 #define OCK_HOT 64
@@ -212,7 +213,7 @@ static int ock_region_pin(struct ock_region *region, const struct ock_vec *vec, 
 			  const struct ock_limits *limits)
 {
 	for (int try = 1;; try++) {
-		int err = ock_pages_pin(&region->pages, vec, nr,
+		int err = ock_pages_pin(&region->pages, &ock_user_memory, vec, nr,
 					region->flags & ONECOPY_REGION_WRITE, limits);
 
 		if (err || ock_region_state(region) == OCK_REGION_MAKING || try == OCK_PIN_TRIES)
