@@ -209,6 +209,9 @@ def qemu_command(job: Job, kernel: Kernel, directory: Path) -> list[str]:
         shares += ["-virtfs", f"local,path={path},mount_tag=job{number},security_model=none,multidevs=remap"]
     return [
         "qemu-system-x86_64",
+        # The other machine's ACPI tables compute in a loop which interrupt a device has: half a minute under KASAN, at
+        # which the kernel gives up, and the device has none.
+        *["-machine", "q35"],
         *["-accel", f"tcg,thread={'multi' if in_parallel(job) else 'single'}"],
         # "rep movsb" is slow under emulation.
         *["-cpu", "max,-erms,-fsrm"],
