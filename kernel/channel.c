@@ -217,7 +217,8 @@ static int ock_channel_enter(struct ock_channel *channel)
 static void ock_piece_unmap(struct ock_channel *channel, const struct ock_piece *piece)
 {
 	dma_unmap_page(channel->device, piece->from, piece->bytes, DMA_TO_DEVICE);
-	dma_unmap_page(channel->device, piece->to, piece->bytes, DMA_FROM_DEVICE);
+	dma_unmap_page_attrs(channel->device, piece->to, piece->bytes, DMA_FROM_DEVICE,
+			     OCK_DMA_TO_ATTRS);
 }
 
 /* For whoever took it off the list. */
@@ -251,7 +252,8 @@ static int ock_piece_map(struct ock_channel *channel, struct ock_piece *piece,
 	piece->from = dma_map_page(device, from->page, from->offset, piece->bytes, DMA_TO_DEVICE);
 	if (dma_mapping_error(device, piece->from))
 		return -ENOMEM;
-	piece->to = dma_map_page(device, to->page, to->offset, piece->bytes, DMA_FROM_DEVICE);
+	piece->to = dma_map_page_attrs(device, to->page, to->offset, piece->bytes, DMA_FROM_DEVICE,
+				       OCK_DMA_TO_ATTRS);
 	if (dma_mapping_error(device, piece->to)) {
 		dma_unmap_page(device, piece->from, piece->bytes, DMA_TO_DEVICE);
 		return -ENOMEM;

@@ -7,6 +7,7 @@
  * into the headers and says OCK_HAVE_...; no other file asks.
  */
 
+#include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/eventfd.h>
 #include <linux/gfp.h>
@@ -71,6 +72,17 @@ static inline struct device *ock_dma_device(struct dma_chan *chan)
 	return chan->device->dev;
 #endif
 }
+
+/*
+ * Who copies to one place many times at once has asked for that. A kernel that looks after DMA
+ * mappings (CONFIG_DMA_API_DEBUG) takes more than eight of a cache line for a leak, and warns.
+ * Only new ones can be told.
+ */
+#ifdef DMA_ATTR_DEBUGGING_IGNORE_CACHELINES
+#define OCK_DMA_TO_ATTRS DMA_ATTR_DEBUGGING_IGNORE_CACHELINES
+#else
+#define OCK_DMA_TO_ATTRS 0
+#endif
 #endif
 
 #ifndef OCK_HAVE_VM_FLAGS_SET
