@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels built from Debian's newest source: User-Mode Linux, and one for QEMU that looks for data races."""
+"""Kernels built from Debian's newest source: User-Mode Linux, and small ones for QEMU that look for bugs."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 from abc import abstractmethod
@@ -17,6 +18,9 @@ OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
 TOOLS = ("flex", "bison", "bc", "patch", "gcc", "make")
 # Half of the source is for devices that no guest has; their Kconfig files are read all the same.
 NEVER = ("*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/drivers/media/*.[ch]")
+
+# A line of a configuration file.
+OPTION = re.compile(r"(?:# )?(CONFIG_\w+)(?:=| is not set$)")
 
 
 class Source:
@@ -94,6 +98,11 @@ class Built(Kernel):
     def _configure(self, kbuild: list[str], log: Path) -> None:
         """Makes .config of the configuration files."""
 
+    def _wanted(self) -> list[str]:
+        """What the configuration files say of each option they name; the last of them that does has the word."""
+        lines = [line for path in self.configs for line in path.read_text().splitlines()]
+        return list({found[1]: line for line in lines if (found := OPTION.match(line))}.values())
+
     def _stamp(self) -> str:
         return hashlib.sha256(b"".join(p.read_bytes() for p in self.configs)).hexdigest()
 
@@ -122,7 +131,7 @@ class Built(Kernel):
         log = self.home / "build.log"
         kbuild = ["make", "-s", "-C", str(self.source.tree), f"ARCH={self.architecture}", f"O={self.build}"]
         self._configure(kbuild, log)
-        wanted = {line for path in self.configs for line in path.read_text().splitlines() if line.endswith("=y")}
+        wanted = {line for line in self._wanted() if line.endswith("=y")}
         lost = sorted(wanted - set(self.config().splitlines()))
         if lost:
             raise KernelError(f"this source does not take {', '.join(lost)}")
@@ -159,19 +168,21 @@ class Uml(Built):
         make([*kbuild, "mod2noconfig"], log)
 
 
-class Kcsan(Built):
-    """A kernel for QEMU with the detector of data races, and nothing that a guest does not need."""
+class Emulated(Built):
+    """A kernel for QEMU with what its configuration files ask for, and nothing that a guest does not need."""
 
     architecture = "x86_64"
     target = "bzImage"
-    races = True
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, Source(), "kcsan.config")
+    def __init__(self, name: str, *configs: str, races: bool = False) -> None:
+        super().__init__(name, Source(), *configs)
+        self.races = races
 
     @property
     def image(self) -> Path:
         return self.build / "arch/x86/boot/bzImage"
 
     def _configure(self, kbuild: list[str], log: Path) -> None:
-        make([*kbuild, f"KCONFIG_ALLCONFIG={self.configs[0]}", "allnoconfig"], log)
+        wanted = self.home / "wanted.config"
+        wanted.write_text("\n".join([*self._wanted(), ""]))
+        make([*kbuild, f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"], log)

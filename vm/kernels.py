@@ -8,7 +8,7 @@ modules in, whatever the host is.
 
 from __future__ import annotations
 
-from built import Kcsan, Uml
+from built import Emulated, Uml
 from stock import Stock
 
 from kernel import Kernel
@@ -20,10 +20,16 @@ def kernels() -> dict[str, Kernel]:
     return {kernel.name: kernel for kernel in known}
 
 
-def built() -> dict[str, Uml | Kcsan]:
+def built() -> dict[str, Uml | Emulated]:
     """Those built here. `uml-stock` is for measuring what the patches for speed would hide: it has only the one that
     makes an option choosable."""
-    known = (Uml("uml"), Uml("uml-debug", debug=True), Uml("uml-stock", patches="1-*"), Kcsan("kcsan"))
+    known = (
+        Uml("uml"),
+        Uml("uml-debug", debug=True),
+        Uml("uml-stock", patches="1-*"),
+        Emulated("qemu-debug", "kcsan.config", "uml-debug.config", "qemu-debug.config"),
+        Emulated("kcsan", "kcsan.config", races=True),
+    )
     return {kernel.name: kernel for kernel in known}
 
 

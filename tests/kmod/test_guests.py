@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel module's tests, each kernel in a guest of its own: User-Mode Linux with every check there is, Debian's
-own kernels for huge pages, DMA engines and compilers of other ages.
+own kernels for huge pages, DMA engines and compilers of other ages, one of ours for what is checked of these.
 
 What runs in the guest is tests/kmod/run, and those tests of the library, the MPI adapter and `onecopy doctor` that use
 the module where there is one; vm/run adds its own verdict of kernel log, counters and leaks. A kernel that cannot be
@@ -64,6 +64,12 @@ MEETINGS = (
     *("dev_async", "dev_map", "knem_async", "knem_notify", "knem_thread"),
 )
 
+# What maps, pins and has engines copy, and its failures: every check is worth its time where pages can be huge, too.
+MACHINE = (
+    *("dev_huge", "dev_map", "dev_copy", "memory_changes", "memory_kinds", "dma", "dma_line"),
+    *("races", "race_writes", "fuzz", "fail_dev", "fail_knem"),
+)
+
 # Readers and writers of regions that come and go.
 STORMS = ("races", "race_writes")
 
@@ -125,6 +131,14 @@ def test_page_table_check(build: Path) -> None:
     options = ["--append", "page_table_check=on"]
     out = run("kcsan", ROOT / "tests/kmod/run", build, "dev_map", env={"KMOD_ONLY": "checked"}, options=options)
     assert re.search(r"^# 1 passed, 0 skipped, 0 failed", out, re.MULTILINE), out[-2000:]
+
+
+@pytest.mark.long(50)
+@pytest.mark.timeout(7200)
+def test_machine_checked(build: Path) -> None:
+    options = ["--timeout", "3000"]
+    out = run("qemu-debug", ROOT / "tests/kmod/run", build, *MACHINE, env={"KMOD_SCALE": "5"}, options=options)
+    assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
 @pytest.mark.parametrize("suite", [long_if(kernel, suite) for suite, (kernel, _) in SUITES.items()])
