@@ -82,8 +82,8 @@ struct oc_plan *oc_coll_allgatherv(const struct oc_shape *shape, const struct oc
 
 /*
  * Between the root and each other rank with len[r] > 0. The root passes its
- * layout and has off[], len[] as its scratch slot; the others pass len[rank] alone, which
- * is their shape's bytes, too. Pairs whose ends have different lengths do nothing.
+ * layout and has off[], len[] as its scratch slot; the others pass no layout, their length is
+ * their shape's bytes. Pairs whose ends have different lengths do nothing.
  */
 struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_blocks *blocks);
 struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_blocks *blocks);

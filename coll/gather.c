@@ -61,9 +61,9 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 
 	if (me != root) {
 		push = step_copy(oc_ref(OC_SLOT_RECV, root, 0), oc_ref(OC_SLOT_SEND, me, 0),
-				 blocks->len[me]);
+				 shape->bytes);
 		push.flags = OC_STEP_DST_INDEXED;
-		if (blocks->len[me])
+		if (shape->bytes)
 			plan_leaf(&draft,
 				  step_meet_at(root, OC_PHASE_READY, push.len, shape->size + me),
 				  push);

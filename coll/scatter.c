@@ -40,10 +40,10 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 
 	if (me != root) {
 		struct oc_step pull = step_copy(oc_ref(OC_SLOT_RECV, me, 0),
-						oc_ref(OC_SLOT_SEND, root, 0), blocks->len[me]);
+						oc_ref(OC_SLOT_SEND, root, 0), shape->bytes);
 
 		pull.flags = OC_STEP_SRC_INDEXED;
-		if (blocks->len[me])
+		if (shape->bytes)
 			plan_leaf(&draft,
 				  step_meet_at(root, OC_PHASE_READY, pull.len, shape->size + me),
 				  pull);

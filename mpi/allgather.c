@@ -66,7 +66,6 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	struct oc_bind bind = {0};
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
-	struct oc_plan *plan = NULL;
 	struct oc_blocks blocks;
 	MPI_Aint lb, extent;
 	int err;
@@ -88,12 +87,10 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 					 in.at + in.off[oc->rank], (size_t)counts[oc->rank], rtype,
 					 true);
 	}
-	if (!err) {
+	if (!err)
 		bind.send_bytes = in.len[oc->rank];
-		blocks = (struct oc_blocks){.len = in.len, .off = in.off};
-		plan = oc_coll_allgatherv(&shape, &blocks);
-	}
-	err = oc_serve_plan(oc, err, plan, &bind);
+	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
+	err = oc_serve_blocks(oc, err, &shape, &blocks, NULL, &bind);
 	oc_buffer_close(&out, false);
 	if (!err)
 		err = oc_vbuffer_unpack(&in);

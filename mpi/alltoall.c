@@ -63,7 +63,6 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *sco
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALLV, 0, 0);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	struct oc_vbuffer out, in;
-	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks outs, ins;
 	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + oc->size;
@@ -96,9 +95,7 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *sco
 	bind.scratch_init = out.off;
 	bind.pair = ends;
 	shape.stream = oc_streams(in.bytes);
-	if (!failure)
-		plan = oc_coll_alltoallv(&shape, &outs, &ins);
-	failure = oc_serve_plan(oc, failure, plan, &bind);
+	failure = oc_serve_blocks(oc, failure, &shape, &outs, &ins, &bind);
 	oc_vbuffer_part(&in, from, false, &parted);
 	oc_vbuffer_part(&out, to, true, &parted);
 	if (!failure)

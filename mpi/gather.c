@@ -83,7 +83,6 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, int scount,
 	int skip = send == MPI_IN_PLACE ? oc->rank : -1;
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
-	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
@@ -105,11 +104,9 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, int scount,
 	bind.pair = pair;
 	shape.stream = oc_streams(in.bytes);
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
-	if (!failure) {
+	if (!failure)
 		bind.recv_hole = oc_vbuffer_has_hole(&in);
-		plan = oc_coll_gatherv(&shape, &blocks);
-	}
-	failure = oc_serve_plan(oc, failure, plan, &bind);
+	failure = oc_serve_blocks(oc, failure, &shape, &blocks, NULL, &bind);
 	oc_buffer_close(&out, false);
 	oc_vbuffer_part(&in, pair, false, &parted);
 	if (!failure)
@@ -129,19 +126,16 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, int scount,
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, bytes);
 	struct oc_bind bind = {0};
-	uint64_t len[OC_MAX_RANKS];
-	struct oc_blocks blocks = {.len = len};
 	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer out;
 	int left, failure, err = MPI_SUCCESS;
 
 	shape.stream = oc_streams(bytes);
-	len[oc->rank] = bytes;
 	failure = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
 	bind.pair = pair;
-	failure = oc_serve_plan(oc, failure, oc_coll_gatherv(&shape, &blocks), &bind);
+	failure = oc_serve_blocks(oc, failure, &shape, NULL, NULL, &bind);
 	left = oc_pair_rest(pair[root], scount, true, &failure);
 	oc_buffer_close(&out, false);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))

@@ -77,8 +77,7 @@ OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Dataty
 /* Without memory for what a Reduce_scatter needs before it can take part. */
 static int decline(struct oc_comm *oc, MPI_Comm comm)
 {
-	struct oc_bind bind = {0};
-	int err = oc_serve_plan(oc, MPI_ERR_NO_MEM, NULL, &bind);
+	int err = oc_serve_blocks(oc, MPI_ERR_NO_MEM, NULL, NULL, NULL, NULL);
 
 	return oc_failure_end(oc, comm, OC_COLL_REDUCE_SCATTER, err);
 }
@@ -110,7 +109,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	bind->recv_bytes = len[oc->rank];
 	bind->scratch_bytes = shape.in_place ? len[oc->rank] : 0;
 	shape.stream = oc_streams(len[oc->rank]);
-	err = oc_serve_plan(oc, MPI_SUCCESS, oc_coll_reduce_scatter(&shape, &blocks), bind);
+	err = oc_serve_blocks(oc, MPI_SUCCESS, &shape, &blocks, NULL, bind);
 	free(len);
 	return oc_failure_end(oc, comm, OC_COLL_REDUCE_SCATTER, err);
 }

@@ -69,7 +69,6 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *
 	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
 	struct oc_buffer in = {0};
 	struct oc_vbuffer out;
-	struct oc_plan *plan = NULL;
 	struct oc_bind bind = {0};
 	struct oc_blocks blocks;
 	size_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
@@ -93,9 +92,7 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *
 	bind.pair = pair;
 	shape.stream = oc_streams(out.bytes);
 	blocks = (struct oc_blocks){.len = out.len, .off = out.off};
-	if (!failure)
-		plan = oc_coll_scatterv(&shape, &blocks);
-	failure = oc_serve_plan(oc, failure, plan, &bind);
+	failure = oc_serve_blocks(oc, failure, &shape, &blocks, NULL, &bind);
 	closed = oc_buffer_close(&in, !failure);
 	failure = failure ? failure : closed;
 	oc_vbuffer_part(&out, pair, true, &failure);
@@ -114,19 +111,16 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, const int *
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, bytes);
 	struct oc_bind bind = {0};
-	uint64_t len[OC_MAX_RANKS];
-	struct oc_blocks blocks = {.len = len};
 	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer in;
 	int left, closed, failure, err = MPI_SUCCESS;
 
 	shape.stream = oc_streams(bytes);
-	len[oc->rank] = bytes;
 	failure = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	bind.pair = pair;
-	failure = oc_serve_plan(oc, failure, oc_coll_scatterv(&shape, &blocks), &bind);
+	failure = oc_serve_blocks(oc, failure, &shape, NULL, NULL, &bind);
 	closed = oc_buffer_close(&in, !failure && pair[root] == OC_PAIR_TOGETHER);
 	failure = failure ? failure : closed;
 	left = oc_pair_rest(pair[root], rcount, false, &failure);

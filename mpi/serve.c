@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "serve.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/env.h"
 #include "failure.h"
+#include "plan/cache.h"
 
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes)
 {
@@ -24,8 +24,13 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 	return shape;
 }
 
-static struct oc_plan *generate(const struct oc_shape *shape)
+/* The layouts of a v-collective are what its key has beside the shape. */
+static struct oc_plan *generate(const struct oc_plan_key *key)
 {
+	const struct oc_shape *shape = &key->shape;
+	const struct oc_blocks out = {.len = key->array[0], .off = key->array[1]};
+	const struct oc_blocks in = {.len = key->array[2], .off = key->array[3]};
+
 	if (shape->eager)
 		return oc_coll_eager(shape);
 	switch (shape->coll) {
@@ -43,27 +48,21 @@ static struct oc_plan *generate(const struct oc_shape *shape)
 		return oc_coll_reduce(shape);
 	case OC_COLL_ALLREDUCE:
 		return oc_coll_allreduce(shape);
+	case OC_COLL_REDUCE_SCATTER:
+		return oc_coll_reduce_scatter(shape, &out);
 	case OC_COLL_BARRIER:
 		return oc_coll_barrier(shape);
+	case OC_COLL_SCATTERV:
+		return oc_coll_scatterv(shape, &out);
+	case OC_COLL_GATHERV:
+		return oc_coll_gatherv(shape, &out);
+	case OC_COLL_ALLGATHERV:
+		return oc_coll_allgatherv(shape, &out);
+	case OC_COLL_ALLTOALLV:
+		return oc_coll_alltoallv(shape, &out, &in);
 	default:
 		return NULL;
 	}
-}
-
-/* The plan for @shape, made at most once while it stays in its cache slot. */
-static struct oc_plan *cached_plan(struct oc_group *group, const struct oc_shape *shape)
-{
-	uint64_t hash = (shape->bytes * 31 + shape->root) * 31 + shape->coll * 7 + shape->granule +
-			shape->in_place;
-	struct oc_plan **slot;
-
-	hash *= 0x9e3779b97f4a7c15u;
-	slot = &group->plans[(hash >> 32) % OC_GROUP_PLANS];
-	if (*slot && !memcmp(&(*slot)->shape, shape, sizeof(*shape)))
-		return *slot;
-	free(*slot);
-	*slot = generate(shape);
-	return *slot;
 }
 
 /*
@@ -88,28 +87,47 @@ static bool reads_by_call(const struct oc_shape *shape)
 	}
 }
 
-static int run(struct oc_comm *oc, int prepared, const struct oc_plan *plan, struct oc_bind *bind)
+static int decline(struct oc_comm *oc, int failure)
 {
-	if (!prepared && !plan)
-		prepared = MPI_ERR_NO_MEM;
-	if (prepared) {
-		oc_exec_decline(oc->group, oc_failure_of_code(prepared));
-		return prepared;
-	}
+	oc_exec_decline(oc->group, oc_failure_of_code(failure));
+	return failure;
+}
+
+static int run(struct oc_comm *oc, const struct oc_plan_key *key, struct oc_bind *bind)
+{
+	const struct oc_plan *plan = oc_plan_cache_get(&oc->group->plans, key, generate);
+
+	if (!plan)
+		return decline(oc, MPI_ERR_NO_MEM);
 	bind->call = reads_by_call(&plan->shape);
 	return oc_exec_inline(oc->group, plan, bind);
 }
 
 int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind)
 {
+	if (prepared)
+		return decline(oc, prepared);
 	bind->recv_whole = true;
-	return run(oc, prepared, cached_plan(oc->group, shape), bind);
+	return run(oc, &(struct oc_plan_key){.shape = *shape}, bind);
 }
 
-int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct oc_bind *bind)
+int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
+		    const struct oc_blocks *out, const struct oc_blocks *in, struct oc_bind *bind)
 {
-	int err = run(oc, prepared, plan, bind);
+	struct oc_plan_key key = {0};
 
-	free(plan);
-	return err;
+	if (prepared)
+		return decline(oc, prepared);
+	key.shape = *shape;
+	if (out) {
+		key.narrays = 2;
+		key.array[0] = out->len;
+		key.array[1] = out->off;
+	}
+	if (in) {
+		key.narrays = 4;
+		key.array[2] = in->len;
+		key.array[3] = in->off;
+	}
+	return run(oc, &key, bind);
 }

@@ -45,8 +45,10 @@ static inline bool oc_eligible(struct oc_call *call, int count, MPI_Datatype typ
  */
 int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind);
 
-/* The same with a plan of its own, NULL without memory, which it destroys. */
-int oc_serve_plan(struct oc_comm *oc, int prepared, struct oc_plan *plan, struct oc_bind *bind);
+/* The same where the plan depends on layouts, too: NULL for what the generator does not look at.
+ * After an error in @prepared the shape and they need not be there. */
+int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
+		    const struct oc_blocks *out, const struct oc_blocks *in, struct oc_bind *bind);
 
 /* Fills what all shapes share. */
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);

@@ -20,8 +20,7 @@ static struct {
 
 static void group_free(struct oc_group *group)
 {
-	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++)
-		free(group->plans[i]);
+	oc_plan_cache_clear(&group->plans);
 	oc_keep_give(&group->ring);
 	free(group->node_rank);
 	free(group->board);
@@ -34,10 +33,7 @@ static void group_free(struct oc_group *group)
 
 void oc_group_destroy(struct oc_group *group)
 {
-	for (unsigned int i = 0; i < OC_GROUP_PLANS; i++) {
-		free(group->plans[i]);
-		group->plans[i] = NULL;
-	}
+	oc_plan_cache_clear(&group->plans);
 	/* The ring may still be read by members who are behind. */
 	atomic_store_explicit(&group->me->left, group->seq, memory_order_release);
 

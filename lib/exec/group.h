@@ -15,10 +15,9 @@
 #include "exec/board.h"
 #include "exec/keep.h"
 #include "exec/wait.h"
+#include "plan/cache.h"
 #include "plan/plan.h"
 #include "segment/node.h"
-
-#define OC_GROUP_PLANS 32
 
 /* What the groups of this process have taken from other ranks or to them, by
  * mechanism: oc_op_count(). Counted without locks: threads that run operations at once may lose a
@@ -56,7 +55,7 @@ struct oc_group {
 	struct oc_store_policy_table eager;   /* and of those in eager plans */
 	uint8_t *done;			      /* executor state, one byte a step */
 	size_t done_bytes;
-	struct oc_plan *plans[OC_GROUP_PLANS];
+	struct oc_plan_cache plans;
 	struct oc_group *next; /* among those left whose board may still be read */
 };
 
