@@ -28,6 +28,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "channel.h"
 #include "crew.h"
 #include "dma.h"
 #include "events.h"

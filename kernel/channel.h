@@ -3,7 +3,8 @@
 #define OCK_CHANNEL_H
 
 /*
- * Channels of DMA engines, and the pieces they move, which are dma.c's alone.
+ * Channels of DMA engines. Who wants a copy made by one looks for it and holds it (the
+ * first part); who makes the copy, dma.c alone, sends pieces over it (the second).
  *
  * Channels are asked for when first wanted and given back when the last holder
  * is gone, so that the module keeps no engine from others, nor its driver from
@@ -20,10 +21,6 @@ struct ock_channel;
 #ifdef CONFIG_DMA_ENGINE
 
 #define OCK_DMA_SUPPORTED true
-
-/* Keeps channels, once found, until as many ock_channels_unhold(). May sleep. */
-void ock_channels_hold(void);
-void ock_channels_unhold(void);
 
 /*
  * What ock_channels_take() would say: 0, there is one, or its error. Whoever holds nothing gets
@@ -63,6 +60,12 @@ static inline bool ock_channels_available(void)
 {
 	return !ock_channels_probe();
 }
+
+/* ---- for dma.c, which is built where there are engines ---- */
+
+/* Keeps channels, once found, until as many ock_channels_unhold(). May sleep. */
+void ock_channels_hold(void);
+void ock_channels_unhold(void);
 
 struct ock_piece;
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Three ways to move bytes, by what the ends are: pages to pages, and out of or into the
+ * caller's memory, whose pages may have to be fetched first. A region is not held while
+ * that is waited for: ock_byte_move().
+ */
 #include "copy.h"
 
 #include <linux/highmem.h>

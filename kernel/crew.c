@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who queues a job wakes a thread that has none. If all are busy he hires one, one at a time,
+ * and where none is to be had he works the queue off, if nobody else does. A thread looks at
+ * the queue before it sleeps and says under the lock that it is idle, so no job is forgotten.
+ */
 #include "crew.h"
 
 #include "worker.h"

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Later copies are set up once, under the lock, and then found without it. At the end no peer
+ * may find a region any more before anything is waited for; the owner goes last, for what
+ * the copies were charged to is its.
+ */
 #include "ctx.h"
 
 #include "async.h"

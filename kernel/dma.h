@@ -2,13 +2,17 @@
 #ifndef OCK_DMA_H
 #define OCK_DMA_H
 
-/* Copies by dmaengine channels. async.c and knem_copy.c say when, dma.c how. */
+/*
+ * Copies by a channel of a DMA engine, which the caller has from channel.h. async.c and
+ * knem_copy.c say when, dma.c how.
+ */
 
 #include <linux/errno.h>
 #include <linux/types.h>
 
-#include "channel.h"
 #include "copy.h"
+
+struct ock_channel;
 
 #ifdef CONFIG_DMA_ENGINE
 

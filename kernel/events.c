@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A promise is room for the event and the memory that it takes, so that an end has nothing
+ * to ask for. What read() takes away and cannot hand over is put back, in its old place.
+ */
 #include "events.h"
 
 #include <linux/sched.h>

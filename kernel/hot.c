@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * While it is open the count is one user of the region, which ock_hot_work() gives back after
+ * the last reader: percpu_ref may say that in an RCU callback, where nothing may sleep. The
+ * region's pointer to it goes NULL, count, closed; a count is never replaced by another.
+ */
 #include "hot.h"
 
 #include <linux/atomic.h>

@@ -17,6 +17,7 @@
 #include <onecopy.h>
 
 #include "async.h"
+#include "channel.h"
 #include "copy.h"
 #include "dma.h"
 #include "knem_stats.h"

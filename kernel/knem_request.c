@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What the administrator has to say about the flags of requests. */
 #include "knem_request.h"
 
 #include <linux/compiler.h>

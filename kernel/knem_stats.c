@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Counters of /dev/knem, one for each processor, and the text that `cat /dev/knem` shows. */
 #include "knem_stats.h"
 
 #include <linux/cpumask.h>

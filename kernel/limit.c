@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A user is found by uid in a list and lives as long as anything is charged to it. Counts go
+ * up by compare and exchange: the user's first, then that of all, and back if there is no room.
+ */
 #include "limit.h"
 
 #include <linux/capability.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* An owner's limits are what the parameters said when its file was opened. */
 #include "owner.h"
 
 #include <linux/cpumask.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* From a position to its page: a cursor is placed by bisection, and steps on from there. */
 #include "pages.h"
 
 #include <linux/mm.h>

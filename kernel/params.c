@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What users are told of each parameter, and its default. */
 #include "params.h"
 
 #include <linux/mm.h>

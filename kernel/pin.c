@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From addresses to runs. What is asked for is measured and charged before any of it is held,
+ * then held batch by batch, each page going to the last run or beginning one. What keeps more
+ * than was charged, large folios, is charged in the end (folio.c).
+ */
 #include "pin.h"
 
 #include <linux/mm.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The table of moves, and what the last user and the last reference set free. */
 #include "region.h"
 
 #include <linux/bits.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The counters' names and their file. Tracepoints are brought into being here, too. */
 #include "stats.h"
 
 #include <linux/debugfs.h>

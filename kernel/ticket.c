@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A ticket names region and pages and holds neither: the region is looked up again when it is
+ * redeemed, and may be gone. Who asks is told how to place the mapping, so that huge entries fit.
+ */
 #include "ticket.h"
 
 #include <linux/mm.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pages of words are found in an XArray and made by whoever comes first, a fault or a copy. A
+ * copy looks its page up when it is submitted, so that its end cannot fail.
+ */
 #include "words.h"
 
 #include <linux/highmem.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What both kinds of threads have: where a thread may run, and its first turn, in which it
+ * goes there.
+ */
 #include "worker.h"
 
 #include <linux/slab.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A thread of the kernel's. It gets the process's nice value and cgroups from its creator, for
+ * it would have neither; it ends when it is told to.
+ */
 #include "worker.h"
 
 #include <linux/cgroup.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A thread of the process's own, by vhost_task, which inherits what a thread does. A signal that
+ * ends the process ends it: ock_task_died().
+ */
 #include "worker.h"
 
 #include <linux/err.h>
