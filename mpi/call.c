@@ -189,16 +189,14 @@ static void add(uint64_t *to, uint64_t value)
 /* Kept up to date call by call: nobody may get to copy it at the end. */
 static void note_mechanisms(struct oc_record *record)
 {
-	const struct oc_group_stats *moved = &oc_group_stats;
-	const uint64_t calls[OC_MECH_COUNT] = {moved->heap_calls, moved->map_calls,
-					       moved->kcopy_calls, moved->cma_calls,
-					       moved->staged_calls};
-	const uint64_t bytes[OC_MECH_COUNT] = {moved->heap_bytes, moved->map_bytes,
-					       moved->kcopy_bytes, moved->cma_bytes,
-					       moved->staged_bytes};
+	struct oc_moved *moved = &oc_group_moved;
 
-	memcpy(record->mech_calls, calls, sizeof(calls));
-	memcpy(record->mech_bytes, bytes, sizeof(bytes));
+	for (int i = 0; i < OC_MECH_COUNT; i++) {
+		record->mech_calls[i] =
+			atomic_load_explicit(&moved->calls[i], memory_order_relaxed);
+		record->mech_bytes[i] =
+			atomic_load_explicit(&moved->bytes[i], memory_order_relaxed);
+	}
 }
 
 void oc_call_count(struct oc_call *call, int err)

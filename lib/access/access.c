@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "access/mech.h"
+#include "access/pin_cache.h"
 #include "segment/alive.h"
 
 static bool may(const struct oc_node *node, const struct oc_target *target,
@@ -59,14 +60,14 @@ int oc_access_move(struct oc_node *node, const struct oc_target *target,
 }
 
 bool oc_access_at(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
-		  uint64_t offset, struct oc_view *view)
+		  uint64_t offset, size_t len, struct oc_view *view)
 {
 	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
 		const struct oc_mech *mech = oc_mech_table[i];
 
 		*view = (struct oc_view){.mech = mech};
 		if (may(node, target, mech) && mech->at &&
-		    !mech->at(node, target, direction, offset, view))
+		    !mech->at(node, target, direction, offset, len, view))
 			return true;
 	}
 	return false;
@@ -98,4 +99,39 @@ ssize_t oc_access_between(struct oc_node *node, const struct oc_target *dst, uin
 			count_demotion(moved);
 	}
 	return -EOPNOTSUPP;
+}
+
+uint32_t oc_access_offer(struct oc_node *node, const struct oc_want *want, int *place)
+{
+	uint32_t mech = 0, by_address = 0;
+
+	*place = -1;
+	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
+		const struct oc_mech *it = oc_mech_table[i];
+
+		if (!it->offer || !(want->mech & it->bit))
+			continue;
+		if (!it->find)
+			by_address |= it->bit;
+		if (!mech)
+			mech = it->offer(node, want, place);
+	}
+	return mech ? mech | by_address : 0;
+}
+
+void oc_access_withdraw(struct oc_node *node, int place)
+{
+	oc_pin_cache_put(node, (uint32_t)place);
+}
+
+void oc_access_blame(struct oc_node *node, int place)
+{
+	oc_pin_cache_blame(node, (uint32_t)place);
+}
+
+void oc_access_find(const struct oc_node *node, struct oc_target *target, uint32_t place)
+{
+	for (uint32_t i = 0; i < OC_MECH_COUNT; i++)
+		if (oc_mech_table[i]->find && target->mech & oc_mech_table[i]->bit)
+			oc_mech_table[i]->find(node, target, place);
 }

@@ -26,8 +26,23 @@ struct oc_view {
 	void *hold; /* the mechanism's own */
 };
 
+/* Below this a copy by system calls, page by page, loses against staging. */
+#define OC_MECH_CALL_MIN ((size_t)128 << 10)
+
 /* From here on a destination will hardly be read from a cache again. */
 #define OC_MECH_STREAM_BYTES (1u << 20)
+
+/* Memory of this rank that peers are to get at during one use. */
+struct oc_want {
+	const void *at;
+	size_t bytes;
+	uint32_t mech; /* OC_MECH_* by which every peer could */
+	bool write;    /* peers write it; else they read it */
+	bool staged;   /* else it is staged, or its owner pulls: by what is sooner than CMA */
+	bool once;     /* worth a copy by the kernel though it may never come again */
+	bool gaps;     /* pages between may be none of the program's: not to be pinned */
+	bool plain;    /* no byte goes to it twice, is folded, or goes to others as well */
+};
 
 struct oc_mech {
 	const char *name;  /* as in ONECOPY_MECH */
@@ -46,6 +61,18 @@ struct oc_mech {
 	void (*explain)(const struct oc_node *node, uint32_t peer, char *why, size_t size);
 
 	/*
+	 * Optional: the owner's side of slots of operations. Says whether peers had better
+	 * reach this memory by it, and prepares that: OC_MECH_* bits for the target, or 0;
+	 * in *@place what it holds in the table of pinned memory until
+	 * oc_access_withdraw(), which is left as it is if nothing.
+	 */
+	uint32_t (*offer)(struct oc_node *node, const struct oc_want *want, int *place);
+
+	/* Optional: fills in what the owner said of a target in that place. Without it an
+	 * address is enough. */
+	void (*find)(const struct oc_node *node, struct oc_target *target, uint32_t place);
+
+	/*
 	 * Moves @len bytes, which the target and @local are known to have, between
 	 * @offset of the target and @local, and advances @local by what was moved.
 	 * Returns that; less than @len or -errno when the mechanism cannot move the
@@ -57,12 +84,13 @@ struct oc_mech {
 			size_t len);
 
 	/*
-	 * Optional: shows the target from @offset on in this process, for as long as the
-	 * target is good and until .release; with OC_PUT to be written, too. 0, or -errno:
+	 * Optional: shows @len bytes of the target from @offset on in this process, for as
+	 * long as the target is good and until .release; with OC_PUT to be written, too.
+	 * It may be more, or less where the target is not in one piece. 0, or -errno:
 	 * -EOPNOTSUPP when that is not for this memory. .release is optional as well.
 	 */
 	int (*at)(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
-		  uint64_t offset, struct oc_view *view);
+		  uint64_t offset, size_t len, struct oc_view *view);
 	void (*release)(struct oc_view *view);
 
 	/* Optional: as move, without a buffer here. */

@@ -120,6 +120,22 @@ static ssize_t cma_move(struct oc_node *node, const struct oc_target *target,
 	return moved;
 }
 
+/*
+ * Two copies past the caches took half the time of one by CMA, which takes hold of
+ * the pages one by one, wherever that was measured: docs/tuning.md. So CMA is for
+ * whom staging is forbidden to.
+ *
+ * A copy into a slot is as good as one out of the peer's, so its peer can do its share.
+ * What goes to all at once would be read once for each, and what is folded would be
+ * copied once more: there the owner had better pull.
+ */
+static uint32_t cma_offer(struct oc_node *node, const struct oc_want *want, int *place)
+{
+	if (want->staged || want->bytes < OC_MECH_CALL_MIN || (want->write && !want->plain))
+		return 0;
+	return OC_MECH_CMA;
+}
+
 const struct oc_mech oc_mech_cma = {
 	.name = "cma",
 	.means = "CMA",
@@ -127,5 +143,6 @@ const struct oc_mech oc_mech_cma = {
 	.tried = true,
 	.ready = cma_ready,
 	.explain = cma_explain,
+	.offer = cma_offer,
 	.move = cma_move,
 };

@@ -66,7 +66,7 @@ static ssize_t heap_move(struct oc_node *node, const struct oc_target *target,
 }
 
 static int heap_at(struct oc_node *node, const struct oc_target *target,
-		   enum oc_direction direction, uint64_t offset, struct oc_view *view)
+		   enum oc_direction direction, uint64_t offset, size_t len, struct oc_view *view)
 {
 	struct oc_cursor remote;
 	struct iovec piece;

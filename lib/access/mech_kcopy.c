@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "access/mech.h"
+#include "access/pin_cache.h"
+
+#define MAP_MIN ((size_t)16 << 10) /* below this staging costs less than asking */
 
 int oc_kcopy_ready(const struct oc_node *node)
 {
@@ -55,6 +58,53 @@ ssize_t oc_kcopy_move(enum oc_direction direction, const struct oc_target *targe
 					   target->kernel_offset + offset, local, len));
 }
 
+/*
+ * Memory that is used once is worth a copy by system call where that beats staging, and
+ * nothing else; whatever comes again is mapped.
+ */
+uint32_t oc_kcopy_offer(struct oc_node *node, const struct oc_want *want, int *place)
+{
+	/* What cannot be told to be stale lasts one operation: not worth mapping. */
+	bool maps = want->mech & OC_MECH_MAP && oc_kdev_tracks();
+	bool copies = want->mech & OC_MECH_KCOPY;
+	bool again = true;
+	uint32_t at;
+	int err = -EAGAIN;
+
+	if (!node->pin_cache || want->gaps)
+		return 0;
+	if (copies && want->once && want->bytes >= OC_MECH_CALL_MIN)
+		err = oc_pin_cache_get(node, want->at, want->bytes, want->write, &at, &again);
+	else if (maps && want->bytes >= MAP_MIN)
+		err = oc_pin_cache_get_reused(node, want->at, want->bytes, want->write, &at);
+	if (err)
+		return 0;
+	*place = (int)at;
+	return want->mech & (again && maps ? OC_MECH_MAP | OC_MECH_KCOPY : OC_MECH_KCOPY);
+}
+
+void oc_kcopy_find(const struct oc_node *node, struct oc_target *target, uint32_t place)
+{
+	struct oc_pin_cache_entry *entry =
+		&oc_pin_cache_area(node, target->owner)->entry[place % OC_PIN_CACHE_PLACES];
+	uint64_t cookie = atomic_load_explicit(&entry->cookie, memory_order_acquire);
+	uint64_t bytes = atomic_load_explicit(&entry->bytes, memory_order_relaxed);
+	uint64_t offset = (uintptr_t)target->segs->iov_base -
+			  atomic_load_explicit(&entry->base, memory_order_relaxed);
+
+	if (offset >= bytes)
+		return;
+	target->kernel = cookie;
+	target->kernel_bytes = bytes;
+	target->kernel_offset = offset;
+}
+
+/* With mappings allowed they offer both. */
+static uint32_t kcopy_offer(struct oc_node *node, const struct oc_want *want, int *place)
+{
+	return want->mech & OC_MECH_MAP ? 0 : oc_kcopy_offer(node, want, place);
+}
+
 static void kcopy_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)
 {
 	oc_kcopy_explain(node, peer, OC_MECH_KCOPY, why, size);
@@ -86,6 +136,8 @@ const struct oc_mech oc_mech_kcopy = {
 	.tried = true,
 	.ready = oc_kcopy_ready,
 	.explain = kcopy_explain,
+	.offer = kcopy_offer,
+	.find = oc_kcopy_find,
 	.move = kcopy_move,
 	.between = kcopy_between,
 };

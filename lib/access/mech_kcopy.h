@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "access/kdev.h"
+#include "access/mech.h"
 #include "access/target.h"
 #include "base/cursor.h"
 #include "segment/node.h"
@@ -18,6 +19,10 @@
 int oc_kcopy_ready(const struct oc_node *node);
 void oc_kcopy_explain(const struct oc_node *node, uint32_t peer, uint32_t bit, char *why,
 		      size_t size);
+
+/* oc_mech.offer() of both, and oc_mech.find(). */
+uint32_t oc_kcopy_offer(struct oc_node *node, const struct oc_want *want, int *place);
+void oc_kcopy_find(const struct oc_node *node, struct oc_target *target, uint32_t place);
 
 /* Whether the module reaches this memory by the mechanism @bit. */
 bool oc_kcopy_reaches(const struct oc_node *node, const struct oc_target *target, uint32_t bit);

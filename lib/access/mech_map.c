@@ -144,7 +144,7 @@ static ssize_t map_move(struct oc_node *node, const struct oc_target *target,
 
 /* Of memory that its owner vouches for: the whole region around it, once for all slots in it. */
 static int map_at(struct oc_node *node, const struct oc_target *target, enum oc_direction direction,
-		  uint64_t offset, struct oc_view *view)
+		  uint64_t offset, size_t len, struct oc_view *view)
 {
 	struct oc_map_cache *map;
 	char *base;
@@ -157,7 +157,7 @@ static int map_at(struct oc_node *node, const struct oc_target *target, enum oc_
 	if (err)
 		return (int)oc_kcopy_error(err);
 	view->at = base + target->kernel_offset + offset;
-	view->bytes = target->bytes - offset;
+	view->bytes = target->kernel_bytes - target->kernel_offset - offset;
 	view->hold = map;
 	return 0;
 }
@@ -179,6 +179,8 @@ const struct oc_mech oc_mech_map = {
 	.tried = true,
 	.ready = oc_kcopy_ready,
 	.explain = map_explain,
+	.offer = oc_kcopy_offer,
+	.find = oc_kcopy_find,
 	.move = map_move,
 	.at = map_at,
 	.release = map_release,

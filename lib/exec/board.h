@@ -50,30 +50,28 @@
 #define OC_PHASE_BITS	16
 #define OC_STAGE_PAGE	4096u
 
-enum {
-	OC_BOARD_SEND_HEAP = 1 << 0,   /* send: offset into the owner's arena */
-	OC_BOARD_SEND_CMA = 1 << 1,    /* send: address in the owner's process */
-	OC_BOARD_SEND_STAGED = 1 << 2, /* stage_page, as far as ready says */
-	OC_BOARD_RECV_HEAP = 1 << 3,   /* recv: offset into the owner's arena */
-	/* Address in the owner's process, in a kernel region of its (lib/access/pin_cache.h):
-	 * its place in the table is in the bits below. Who cannot map it copies. */
-	OC_BOARD_SEND_MAP = 1 << 4,
-	OC_BOARD_SEND_KCOPY = 1 << 5, /* not worth mapping */
-	OC_BOARD_RECV_MAP = 1 << 6,
-	OC_BOARD_RECV_CMA = 1 << 7, /* address in the owner's process */
-};
-
-#define OC_BOARD_SEND_PLACE 8 /* shifts, and what they shift */
-#define OC_BOARD_RECV_PLACE 16
+/*
+ * A line's flags: OC_MECH_* bits, by which the send slot may be read and the receive slot
+ * be written, and for either what place it has in its owner's table of pinned memory, if
+ * one of these mechanisms wants to know (lib/access/access.h). In the arena a slot's
+ * address is an offset; staged, it is in stage_page, as far as ready says; else it is the
+ * owner's.
+ */
+#define OC_BOARD_RECV	    8 /* shifts */
+#define OC_BOARD_SEND_PLACE 16
+#define OC_BOARD_RECV_PLACE 24
 #define OC_BOARD_PLACE_MASK 0xffu
+#define OC_BOARD_MECH_MASK  0xffu
+_Static_assert(OC_MECH_COUNT <= OC_BOARD_RECV, "mechanisms fit");
 
-/* A send slot that is not in the arena, and one that is read by system calls. */
-#define OC_BOARD_SEND_AWAY (OC_BOARD_SEND_CMA | OC_BOARD_SEND_MAP | OC_BOARD_SEND_KCOPY)
-#define OC_BOARD_SEND_CALL (OC_BOARD_SEND_CMA | OC_BOARD_SEND_KCOPY)
+#define OC_BOARD_SEND_HEAP   OC_MECH_HEAP
+#define OC_BOARD_SEND_STAGED OC_MECH_STAGED
+#define OC_BOARD_RECV_HEAP   (OC_MECH_HEAP << OC_BOARD_RECV)
 /* Peers may write the receive slot. */
-#define OC_BOARD_RECV_OPEN (OC_BOARD_RECV_HEAP | OC_BOARD_RECV_AWAY)
-/* They do so by other means than the arena. */
-#define OC_BOARD_RECV_AWAY (OC_BOARD_RECV_MAP | OC_BOARD_RECV_CMA)
+#define OC_BOARD_RECV_OPEN (OC_BOARD_MECH_MASK << OC_BOARD_RECV)
+/* A slot that is not in the arena. */
+#define OC_BOARD_SEND_AWAY (OC_BOARD_MECH_MASK & ~(OC_BOARD_SEND_HEAP | OC_BOARD_SEND_STAGED))
+#define OC_BOARD_RECV_AWAY (OC_BOARD_RECV_OPEN & ~OC_BOARD_RECV_HEAP)
 
 /* Stage your send slot, please; and, above it, one more than the rank in the
  * group whose parcel is to be served. */
@@ -83,8 +81,8 @@ enum {
 struct oc_board_line {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t word;
 	_Atomic uint32_t sleepers; /* set by waiters about to sleep on word */
-	_Atomic uint32_t flags;	   /* OC_BOARD_*; staging may change the SEND ones later */
-	uint64_t send;
+	_Atomic uint32_t flags;	   /* see above; staging may change the send slot's later */
+	uint64_t send;		   /* where it is: arena offset or address */
 	uint64_t recv;
 	uint64_t scratch;	/* arena offset, or 0 */
 	uint64_t bytes;		/* of the call, as the owner sees it */

@@ -5,11 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "access/kdev.h"
 #include "heap/heap.h"
 #include "segment/alive.h"
 
-struct oc_group_stats oc_group_stats;
+struct oc_moved oc_group_moved;
 
 /* Groups this process has left. A member that is late in the last operation
  * may still look at this one's lines. */
@@ -98,21 +97,12 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
 
 	reap();
 	*card = (struct oc_group_card){.node_rank = node->rank};
-	card->cma = (atomic_load(&node->mech_mask) & OC_MECH_CMA) != 0;
-	if (node->pin_cache)
-		card->kernel = atomic_load(&node->mech_mask) & (OC_MECH_MAP | OC_MECH_KCOPY);
-	/* What cannot be told to be stale lasts one operation: not worth mapping. */
-	if (node->pin_cache && !oc_kdev_tracks())
-		card->kernel &= ~(uint32_t)OC_MECH_MAP;
+	card->mech = atomic_load(&node->mech_mask);
 	card->board_index = group ? oc_board_take(&card->seq) : -ENOMEM;
 	for (uint32_t p = 0; p < node->nranks; p++) {
-		uint32_t both =
-			atomic_load(&node->peers[p].gets) & atomic_load(&node->peers[p].puts);
-
 		if (p == node->rank)
 			continue;
-		card->cma = card->cma && both & OC_MECH_CMA;
-		card->kernel &= both;
+		card->mech &= atomic_load(&node->peers[p].gets) & atomic_load(&node->peers[p].puts);
 		/* Without arenas there is nowhere to stage what peers cannot
 		 * reach. The node reaches all of them or none. */
 		if (!node->peers[p].arena_size && card->board_index >= 0) {
@@ -149,16 +139,14 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 	node = group->node;
 	group->rank = rank;
 	group->board_index = cards[rank].board_index;
-	group->cma = true;
-	group->kernel = OC_MECH_MAP | OC_MECH_KCOPY;
+	group->mech = UINT32_MAX;
 	for (uint32_t p = 0; p < group->size; p++) {
 		uint32_t at = cards[p].node_rank;
 
 		group->node_rank[p] = at;
 		group->board[p] = oc_board_at(node, at, (uint32_t)cards[p].board_index);
 		group->arena[p] = p == rank ? (char *)oc_heap_range.base : node->peers[at].arena;
-		group->cma = group->cma && cards[p].cma;
-		group->kernel &= cards[p].kernel;
+		group->mech &= cards[p].mech;
 		if (cards[p].seq > group->seq)
 			group->seq = cards[p].seq;
 	}

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "bytes/store_policy.h"
+#include "access/access.h"
 #include "exec/board.h"
 #include "exec/keep.h"
 #include "exec/wait.h"
@@ -19,38 +20,35 @@
 #include "plan/plan.h"
 #include "segment/node.h"
 
-/* What the groups of this process have taken from other ranks or to them, by
- * mechanism: oc_op_count(). Counted without locks: threads that run operations at once may lose a
- * few. */
-struct oc_group_stats {
-	uint64_t heap_calls, heap_bytes;
-	uint64_t map_calls, map_bytes;
-	uint64_t kcopy_calls, kcopy_bytes;
-	uint64_t cma_calls, cma_bytes;
-	uint64_t staged_calls, staged_bytes;
+/* What the groups of this process have taken from other ranks or to them. */
+extern struct oc_moved oc_group_moved;
+
+/* A slot of a peer that is not in its arena, as seen from here. */
+struct oc_remote {
+	uint64_t seq; /* of the operation this is about */
+	bool shown;
+	struct oc_view view; /* where it is shown */
 };
-extern struct oc_group_stats oc_group_stats;
 
 struct oc_group {
 	struct oc_node *node;
 	uint32_t rank; /* in the group */
 	uint32_t size;
 	int board_index;
-	bool cma;	 /* every member may read and write every other by CMA */
-	uint32_t kernel; /* OC_MECH_MAP, OC_MECH_KCOPY: every member may with every other */
-	uint64_t seq;	 /* of the operation in progress, or the last one */
+	uint32_t mech; /* OC_MECH_* by which every member reaches every other */
+	uint64_t seq;  /* of the operation in progress, or the last one */
 	struct oc_board *me;
-	uint32_t *node_rank;	       /* [size] */
-	struct oc_board **board;       /* [size] */
-	char **arena;		       /* [size] base of each member's arena here, or NULL:
-					  lib/access/window.h */
-	uint64_t *over;		       /* [size] what each is known to have retired */
-	uint64_t used[OC_BOARD_LINES]; /* what each line was last written for */
-	struct oc_wait wait;	       /* for any member */
-	int lost;		       /* the member whose death ended a wait last, or -1 */
-	struct oc_remote *remote;      /* peers' slots mapped by the module: lib/exec/remote.c */
-	struct oc_keep ring;	       /* OC_BOARD_LINES places for what eager plans stage */
-	struct oc_store_policy_table stores;  /* of the copies to slots, by enum oc_coll */
+	uint32_t *node_rank;		     /* [size] */
+	struct oc_board **board;	     /* [size] */
+	char **arena;			     /* [size] base of each member's arena here, or NULL:
+						lib/access/window.h */
+	uint64_t *over;			     /* [size] what each is known to have retired */
+	uint64_t used[OC_BOARD_LINES];	     /* what each line was last written for */
+	struct oc_wait wait;		     /* for any member */
+	int lost;			     /* the member whose death ended a wait last, or -1 */
+	struct oc_remote *remote;	     /* [2 * size] send and receive slots; NULL: none yet */
+	struct oc_keep ring;		     /* OC_BOARD_LINES places for what eager plans stage */
+	struct oc_store_policy_table stores; /* of the copies to slots, by enum oc_coll */
 	struct oc_store_policy_table staging; /* of those that stage send slots */
 	struct oc_store_policy_table eager;   /* and of those in eager plans */
 	uint8_t *done;			      /* executor state, one byte a step */
@@ -64,8 +62,7 @@ struct oc_group_card {
 	uint64_t seq;
 	uint32_t node_rank;
 	int32_t board_index; /* < 0: this member cannot take part */
-	uint32_t cma;	     /* may read and write every peer of the node by CMA */
-	uint32_t kernel;     /* OC_MECH_MAP, OC_MECH_KCOPY: may with every peer */
+	uint32_t mech;	     /* OC_MECH_* by which this one reaches every rank of the node */
 };
 
 /*
@@ -125,6 +122,13 @@ void oc_group_post(struct oc_group *group, uint32_t phase);
 static inline struct oc_board_line *oc_group_line(const struct oc_group *group, uint32_t peer)
 {
 	return &group->board[peer]->line[group->seq % OC_BOARD_LINES];
+}
+
+/* What is noted of a slot of member @peer; only once anything has been. */
+static inline struct oc_remote *oc_group_remote(const struct oc_group *group, uint32_t peer,
+						enum oc_slot slot)
+{
+	return &group->remote[slot == OC_SLOT_RECV ? group->size + peer : peer];
 }
 
 /* True if @peer has ended the operation, or left it out. */

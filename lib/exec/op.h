@@ -59,9 +59,9 @@ struct oc_op {
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
 	bool parted;	   /* some pair is not together */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
-	int send_place;	   /* of one's own slots in the table of lib/access/pin_cache.h, or -1 */
+	int send_place;	   /* of one's own slots: oc_access_offer() */
 	int recv_place;
-	uint32_t mapped;	     /* peers' slots held: lib/exec/remote.c */
+	uint32_t shown;		     /* peers' slots held: lib/exec/remote.c */
 	struct oc_store_turn stores; /* to slots */
 	struct oc_window_use window; /* of peers' arenas; urgent where nobody could be asked */
 	struct oc_keep scratch;	     /* the plan's scratch slot */
@@ -107,22 +107,17 @@ static inline uint32_t oc_line_flags(struct oc_board_line *line)
  */
 static inline void oc_op_count(struct oc_op *op, enum oc_slot slot, uint32_t peer, size_t len)
 {
-	struct oc_group_stats *stats = &oc_group_stats;
-	uint32_t flags;
+	struct oc_group *group = op->group;
+	uint32_t flags, mech = OC_MECH_HEAP;
 
-	if (peer == op->group->rank)
+	if (peer == group->rank)
 		return;
-	flags = oc_line_flags(oc_group_line(op->group, peer));
-	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_BOARD_SEND_STAGED)) {
-		stats->staged_calls++;
-		stats->staged_bytes += len;
-	} else if (flags & (slot == OC_SLOT_SEND ? OC_BOARD_SEND_MAP : OC_BOARD_RECV_MAP)) {
-		stats->map_calls++;
-		stats->map_bytes += len;
-	} else {
-		stats->heap_calls++;
-		stats->heap_bytes += len;
-	}
+	flags = oc_line_flags(oc_group_line(group, peer));
+	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_BOARD_SEND_STAGED))
+		mech = OC_MECH_STAGED;
+	else if (flags & (slot == OC_SLOT_SEND ? OC_BOARD_SEND_AWAY : OC_BOARD_RECV_AWAY))
+		mech = oc_group_remote(group, peer, slot)->view.mech->bit;
+	oc_access_count(&oc_group_moved, mech, len);
 }
 
 #endif

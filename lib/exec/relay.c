@@ -69,8 +69,7 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 		at += part;
 		off += part;
 		len -= part;
-		oc_group_stats.staged_calls++;
-		oc_group_stats.staged_bytes += part;
+		oc_access_count(&oc_group_moved, OC_MECH_STAGED, part);
 	}
 	return err;
 }

@@ -3,10 +3,9 @@
 #define OC_REMOTE_H
 
 /*
- * Slots outside the shared heap, reached by means of the kernel module or CMA:
- * what a rank says of its own (offer), and how it gets at its peers'. A buffer
- * that comes again is pinned once and mapped by peers; one that is used once is
- * copied by system calls, or left to staging.
+ * Slots outside the shared heap: what a rank says of its own (offer), and how it gets at
+ * its peers'. By what mechanism is the matter of lib/access/access.h; a slot is turned
+ * into a target for it here.
  *
  * Called by op.c and the executors, in the thread of the operation.
  */
@@ -33,14 +32,14 @@ void oc_remote_blame(struct oc_op *op, enum oc_slot slot);
  * nothing where oc_remote_offer() was not called. */
 void oc_remote_end(struct oc_op *op);
 
-/* The first byte of @peer's slot, mapped until oc_remote_end(). NULL when its
- * owner did not offer that, or it cannot be mapped here. */
-char *oc_remote_at(struct oc_op *op, uint32_t peer, enum oc_slot slot);
+/* [off, off + len) of @peer's slot, shown here until oc_remote_end(). NULL when its owner
+ * did not offer that, or no mechanism can. */
+char *oc_remote_at(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, size_t len);
 
 /*
- * Copies what is no memory here: by system call, from a slot of @peer or to its
- * receive slot, be it offered or in an arena that cannot be mapped. A receive slot
- * that neither the module nor CMA reaches, and any in the arena, is left to its owner
+ * Copies what is no memory here: from a slot of @peer or to its receive slot, be it
+ * offered or in an arena that cannot be mapped. A receive slot that no mechanism
+ * reaches, and any in the arena, is left to its owner
  * (lib/exec/relay.h). 0; -errno for a send slot that they do not reach, or when that
  * failed too.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Where a slot is: memory of the shared heap is reached through the mapping of
- * its owner's arena. A send buffer elsewhere is either read by CMA, or staged:
- * its owner copies it into scratch memory of the arena, chunk by chunk, and
+ * its owner's arena. A send buffer elsewhere is either reached by another mechanism
+ * (remote.c), or staged: its owner copies it into scratch memory of the arena, chunk by chunk, and
  * peers follow the count of bytes that are ready. A receive buffer elsewhere
- * is written by peers only where a copy by CMA is as good as its owner's; plans
+ * is written by peers only where that is as good as a copy of its owner's; plans
  * carry a second way for the rest (OC_COND_*). With the kernel module both are as
  * good as in the heap: remote.c.
  *
@@ -275,14 +275,9 @@ const char *oc_slot_send_at(struct oc_op *op, uint32_t peer, uint64_t off, size_
 {
 	struct oc_board_line *line = oc_group_line(op->group, peer);
 	uint32_t flags = oc_line_flags(line);
-	const char *at;
 
-	if (flags & OC_BOARD_SEND_CALL)
-		return NULL;
-	if (flags & OC_BOARD_SEND_MAP) {
-		at = oc_remote_at(op, peer, OC_SLOT_SEND);
-		return at ? at + off : NULL;
-	}
+	if (flags & OC_BOARD_SEND_AWAY)
+		return oc_remote_at(op, peer, OC_SLOT_SEND, off, len);
 	if (atomic_load_explicit(&line->ready, memory_order_acquire) < off + len)
 		return NULL;
 	return arena_at(op, peer, OC_SLOT_SEND, off, len);
@@ -348,10 +343,10 @@ int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_
 	const char *src = NULL;
 	int err = 0;
 
-	if (flags & OC_BOARD_SEND_MAP)
-		src = oc_remote_at(op, peer, OC_SLOT_SEND);
+	if (flags & OC_BOARD_SEND_AWAY)
+		src = oc_remote_at(op, peer, OC_SLOT_SEND, off, len);
 	if (src) {
-		oc_store_policy_copy(stores, dst, src + off, len);
+		oc_store_policy_copy(stores, dst, src, len);
 		oc_op_count(op, OC_SLOT_SEND, peer, len);
 		return 0;
 	}
@@ -367,7 +362,6 @@ char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 {
 	struct oc_group *group = op->group;
 	struct oc_board_line *line = oc_group_line(group, ref.rank);
-	char *at;
 
 	if (ref.rank == group->rank) {
 		switch (ref.slot) {
@@ -381,6 +375,5 @@ char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 	}
 	if (ref.slot != OC_SLOT_RECV || !(oc_line_flags(line) & OC_BOARD_RECV_AWAY))
 		return arena_at(op, ref.rank, ref.slot, ref.off, len);
-	at = oc_remote_at(op, ref.rank, OC_SLOT_RECV);
-	return at ? at + ref.off : NULL;
+	return oc_remote_at(op, ref.rank, OC_SLOT_RECV, ref.off, len);
 }

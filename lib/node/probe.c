@@ -118,7 +118,7 @@ static int try_pointer(const struct trial *it)
 {
 	struct oc_view view = {.mech = it->mech};
 	_Atomic uint64_t *token, *echo;
-	int err = it->mech->at(it->node, &it->target, OC_PUT, 0, &view);
+	int err = it->mech->at(it->node, &it->target, OC_PUT, 0, it->target.bytes, &view);
 
 	if (err)
 		return err;

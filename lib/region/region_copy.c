@@ -89,13 +89,13 @@ static int copy_part(struct oc_node *node, const struct oc_target *dst, uint64_t
 	ssize_t moved;
 	int err;
 
-	if (oc_access_at(node, src, OC_GET, src_offset, &view)) {
+	if (oc_access_at(node, src, OC_GET, src_offset, *len, &view)) {
 		*len = view.bytes < *len ? view.bytes : *len;
 		err = move_flat(node, dst, dst_offset, view.at, *len, OC_PUT);
 		oc_access_release(&view);
 		return err;
 	}
-	if (oc_access_at(node, dst, OC_PUT, dst_offset, &view)) {
+	if (oc_access_at(node, dst, OC_PUT, dst_offset, *len, &view)) {
 		*len = view.bytes < *len ? view.bytes : *len;
 		err = move_flat(node, src, src_offset, view.at, *len, OC_GET);
 		oc_access_release(&view);
