@@ -94,7 +94,7 @@ static void put_cells(struct line *line, const struct oc_record *record)
 
 int oc_record_print(const struct oc_record *record, const char *path)
 {
-	static const char *const names[OC_MECH_COUNT] = {"heap", "map", "kcopy", "cma", "staged"};
+	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
 	static struct line line;
 	ssize_t done;
 	int fd;

@@ -118,7 +118,7 @@ static uint32_t usable(const struct oc_node *node)
 
 static void list_mechanisms(uint32_t mech, char *text, size_t size)
 {
-	static const char *const names[OC_MECH_COUNT] = {"heap", "map", "kcopy", "cma", "staged"};
+	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
 	size_t used = 0;
 
 	text[0] = '\0';

@@ -244,7 +244,7 @@ static void join(struct side *side, int fd)
 
 static void require(const struct side *side, const char *mechanism)
 {
-	static const char *const names[OC_MECH_COUNT] = {"heap", "map", "kcopy", "cma", "staged"};
+	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
 	struct oc_mech_report report;
 	int err = oc_mech_query(side->node, 1 - side->rank, &report);
 

@@ -144,7 +144,12 @@ ssize_t oc_copy(oc_node *node, oc_cookie dst, uint64_t dst_offset, oc_cookie src
 #define OC_MECH_KCOPY  0x04u
 #define OC_MECH_CMA    0x08u
 #define OC_MECH_STAGED 0x10u
-#define OC_MECH_COUNT  5 /* arrays below: index i is bit 1 << i */
+
+#ifndef OC_MECH_COUNT	/* onecopy's own tests have one more */
+#define OC_MECH_COUNT 5 /* arrays below: index i is bit 1 << i */
+/* Their words in ONECOPY_MECH, by index: for an array of const char *. */
+#define OC_MECH_NAMES "heap", "map", "kcopy", "cma", "staged"
+#endif
 
 /* What was found for one peer, direction this process -> peer. */
 struct oc_mech_report {

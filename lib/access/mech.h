@@ -45,9 +45,8 @@ struct oc_want {
 };
 
 struct oc_mech {
-	const char *name;  /* as in ONECOPY_MECH */
-	const char *means; /* what of the system it goes by, or NULL: notes name that */
 	uint32_t bit;	   /* OC_MECH_* */
+	const char *means; /* what of the system it goes by, or NULL: notes name that */
 	/* Whether it reaches a peer is found out by a real copy as the node is joined
 	 * (lib/node/probe.c), which sets the bit in node->peers[].gets and .puts. */
 	bool tried;
@@ -104,7 +103,7 @@ extern const struct oc_mech oc_mech_kcopy;
 extern const struct oc_mech oc_mech_cma;
 extern const struct oc_mech oc_mech_staged;
 
-/* In the order of the OC_MECH_* bits, which is that of preference. */
+/* In the order of preference: lib/access/mech_table.c. */
 extern const struct oc_mech *const oc_mech_table[OC_MECH_COUNT];
 
 /* Whether the mechanism @bit was tried with this peer, and works both ways. */

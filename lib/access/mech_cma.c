@@ -137,7 +137,6 @@ static uint32_t cma_offer(struct oc_node *node, const struct oc_want *want, int 
 }
 
 const struct oc_mech oc_mech_cma = {
-	.name = "cma",
 	.means = "CMA",
 	.bit = OC_MECH_CMA,
 	.tried = true,

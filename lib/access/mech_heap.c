@@ -96,7 +96,6 @@ static void heap_explain(const struct oc_node *node, uint32_t peer, char *why, s
 }
 
 const struct oc_mech oc_mech_heap = {
-	.name = "heap",
 	.bit = OC_MECH_HEAP,
 	.explain = heap_explain,
 	.move = heap_move,

@@ -131,7 +131,6 @@ static ssize_t kcopy_between(struct oc_node *node, const struct oc_target *dst, 
 }
 
 const struct oc_mech oc_mech_kcopy = {
-	.name = "kcopy",
 	.bit = OC_MECH_KCOPY,
 	.tried = true,
 	.ready = oc_kcopy_ready,

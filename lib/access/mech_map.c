@@ -173,7 +173,6 @@ static void map_explain(const struct oc_node *node, uint32_t peer, char *why, si
 }
 
 const struct oc_mech oc_mech_map = {
-	.name = "map",
 	.means = "kernel module",
 	.bit = OC_MECH_MAP,
 	.tried = true,

@@ -206,7 +206,6 @@ static void staged_explain(const struct oc_node *node, uint32_t peer, char *why,
 }
 
 const struct oc_mech oc_mech_staged = {
-	.name = "staged",
 	.bit = OC_MECH_STAGED,
 	.explain = staged_explain,
 	.move = staged_move,

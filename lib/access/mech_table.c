@@ -1,54 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+/* Who is asked, in this order. Nothing else: a build with other mechanisms has a table of its own.
+ */
 #include "access/mech.h"
-
-#include <errno.h>
-#include <string.h>
-
-#include "base/env.h"
-
-#define ALL_MECHS ((1u << OC_MECH_COUNT) - 1)
 
 const struct oc_mech *const oc_mech_table[OC_MECH_COUNT] = {
 	&oc_mech_heap, &oc_mech_map, &oc_mech_kcopy, &oc_mech_cma, &oc_mech_staged,
 };
-
-int oc_mech_query(const oc_node *node, uint32_t peer, struct oc_mech_report *out)
-{
-	struct oc_mech_report report = {0};
-
-	if (!node || !oc_node_mine(node) || peer >= node->nranks || !out)
-		return -EINVAL;
-	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
-		const struct oc_mech *mech = oc_mech_table[i];
-
-		if (!oc_mech_allowed(node, mech)) {
-			report.forbidden |= mech->bit;
-			strcpy(report.why[i], "forbidden by ONECOPY_MECH or oc_mech_allow()");
-		} else {
-			mech->explain(node, peer, report.why[i], sizeof(report.why[i]));
-			report.usable |= report.why[i][0] ? 0 : mech->bit;
-		}
-	}
-	*out = report;
-	return 0;
-}
-
-int oc_mech_allow(oc_node *node, uint32_t mask)
-{
-	if (!node || !oc_node_mine(node) || !mask || mask & ~ALL_MECHS)
-		return -EINVAL;
-	atomic_store(&node->mech_mask, mask);
-	return 0;
-}
-
-int oc_mech_stats(const oc_node *node, struct oc_mech_stats *stats)
-{
-	if (!node || !oc_node_mine(node) || !stats)
-		return -EINVAL;
-	for (uint32_t i = 0; i < OC_MECH_COUNT; i++) {
-		stats->calls[i] = atomic_load_explicit(&node->moved.calls[i], memory_order_relaxed);
-		stats->bytes[i] = atomic_load_explicit(&node->moved.bytes[i], memory_order_relaxed);
-	}
-	stats->demotions = atomic_load_explicit(&node->moved.demotions, memory_order_relaxed);
-	return 0;
-}

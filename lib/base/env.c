@@ -28,21 +28,15 @@ static enum oc_env_thp parse_thp(const char *value)
 
 static uint32_t parse_mech(const char *list)
 {
-	static const struct {
-		const char *name;
-		uint32_t bit;
-	} names[] = {
-		{"heap", OC_MECH_HEAP}, {"map", OC_MECH_MAP},	    {"kcopy", OC_MECH_KCOPY},
-		{"cma", OC_MECH_CMA},	{"staged", OC_MECH_STAGED},
-	};
+	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
 	uint32_t mask = 0;
 
 	while (*list) {
 		size_t len = strcspn(list, ", ");
 
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (strlen(names[i].name) == len && !strncmp(names[i].name, list, len))
-				mask |= names[i].bit;
+		for (int i = 0; i < OC_MECH_COUNT; i++)
+			if (strlen(names[i]) == len && !strncmp(names[i], list, len))
+				mask |= 1u << i;
 		list += len;
 		list += strspn(list, ", ");
 	}

@@ -7,7 +7,7 @@
 
 uint32_t share_mech(void)
 {
-	static const char *const names[OC_MECH_COUNT] = {"heap", "map", "kcopy", "cma", "staged"};
+	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
 	const char *name = getenv("ONECOPY_TEST_MECH");
 
 	if (!name || !strcmp(name, "any"))

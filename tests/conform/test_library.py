@@ -52,6 +52,20 @@ def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
+@pytest.mark.parametrize("program", ["test_region", "test_region_end", "test_mech"])
+def test_another_mechanism(runner: Runner, program: str) -> None:
+    """One that only a build for tests has, in a file and a line of the table: access/mech_proc.c."""
+    run(runner, f"{program}_proc", "proc")
+
+
+@pytest.mark.parametrize("program", ["test_exec", "test_keep"])
+def test_operations_by_another(runner: Runner, program: str) -> None:
+    done = runner.run(
+        runner.build / "tests" / f"{program}_proc", env={"ONECOPY_MECH": "proc"}, timeout=240, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
 def test_region_without_heap(runner: Runner) -> None:
     done = runner.run(
         runner.build / "tests" / "test_region",

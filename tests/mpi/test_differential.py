@@ -33,9 +33,14 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "cma": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "cma"},
     "staged": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "staged"},
     "windows": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "heap,staged", "ONECOPY_TEST_WINDOWS": str(64 << 20)},
+    "proc": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "proc"},
 }
-# Peers' arenas in windows of 2 MiB, of which there is room for a few: tests/conform/small_windows.c.
-LIBRARIES = {"windows": "tests/libonecopy-windows-openmpi4.so"}
+LIBRARIES = {
+    # Peers' arenas in windows of 2 MiB, of which there is room for a few: tests/conform/small_windows.c.
+    "windows": "tests/libonecopy-windows-openmpi4.so",
+    # One mechanism more: conform/access/mech_proc.c.
+    "proc": "tests/libonecopy-proc-openmpi4.so",
+}
 if Path("/dev/onecopy").exists():
     SETTINGS = {**SETTINGS, "module": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "map,kcopy"}}
 
@@ -164,7 +169,7 @@ def test_blocks(runner: Runner, program: MakeProgram, ranks: int, name: str) -> 
     path = runner.cwd / "stats"
     # Small blocks are small under all settings.
     env = {**SETTINGS[name], "ONECOPY_MIN": "2000", "ONECOPY_STATS": str(path)}
-    runner.mpirun(ranks, program("blocks"), str(SEED), "3000", env=env, timeout=120)
+    runner.mpirun(ranks, program("blocks"), str(SEED), "3000", env=env, preload=LIBRARIES.get(name, True), timeout=120)
     for line in stats(path):
         for call in ("scatterv", "gatherv", "alltoallv"):
             assert line["calls"][call]["served"] > 20

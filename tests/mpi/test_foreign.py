@@ -19,6 +19,9 @@ needs_module = pytest.mark.skipif(not MODULE, reason="the kernel module is not l
 # Open MPI's own single copy reads a rank's memory behind our back: none of that here.
 NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
+# The library with one mechanism more.
+PROC = "tests/libonecopy-proc-openmpi4.so"
+
 KINDS = ["stack", "static", "mapped", "shared"]
 
 
@@ -29,6 +32,7 @@ def run(
     *argv: str,
     env: Mapping[str, str] | None = None,
     name: str = "foreign",
+    preload: bool | str = True,
 ) -> dict[str, int]:
     """Runs the program: the bytes each mechanism moved, of all ranks."""
     path = runner.cwd / "stats"
@@ -38,6 +42,7 @@ def run(
         program,
         *argv,
         env={"ONECOPY_STATS": str(path), "ONECOPY_MIN": "1", **NO_SINGLE_COPY, **(env or {})},
+        preload=preload,
         timeout=120,
     )
     assert len(stats(path)) == ranks
@@ -51,6 +56,15 @@ def test_foreign(runner: Runner, programs: Programs, kind: str, ranks: int) -> N
     assert (by["map"] > 0) == MODULE
     if MODULE:
         assert by["map"] > by["cma"] + by["staged"]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_mechanism(runner: Runner, programs: Programs, kind: str, ranks: int) -> None:
+    """One that only a build for tests has, a file and a line of the table (conform/access/mech_proc.c), serves."""
+    by = run(runner, programs, ranks, kind, env={"ONECOPY_MECH": "proc"}, preload=PROC)
+    assert by["proc"] > 0
+    assert by["map"] + by["kcopy"] + by["cma"] == 0
 
 
 GAPS = [{}, {"ONECOPY_MECH": "cma"}, {"ONECOPY_MECH": "staged"}, *([{"ONECOPY_MECH": "map,kcopy"}] if MODULE else [])]
