@@ -65,7 +65,7 @@ test: deps
 .PHONY: test-all
 test-all: export ONECOPY_TEST_ALL := 1
 test-all: deps
-	@packaging/install-deps nodes || echo "make: tests that need these are skipped" >&2
+	@packaging/install-deps nodes model || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
 
 ## check    formatting, lint, types, static analysis, licences, man pages
