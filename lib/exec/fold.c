@@ -9,23 +9,35 @@
 #include "exec/slot.h"
 #include "exec/transfer.h"
 
-/* The slots a CALC folds, in their order: how many. */
-static uint32_t operands_of(const struct oc_op *op, const struct oc_step *step, struct oc_ref *to)
+/* The slots a CALC folds, one after the other. */
+struct operands {
+	const struct oc_ref *next;
+	uint32_t left;
+	uint32_t rank; /* of the next slot, if that is one of all */
+	uint32_t size;
+};
+
+static struct operands operands_of(const struct oc_op *op, const struct oc_step *step)
 {
-	const struct oc_ref *operand = oc_plan_operands(op->plan) + step->operand;
-	uint32_t n = 0;
+	return (struct operands){.next = oc_plan_operands(op->plan) + step->operand,
+				 .left = step->noperands,
+				 .size = op->group->size};
+}
 
-	for (uint32_t i = 0; i < step->noperands; i++) {
-		bool all = operand[i].rank == OC_RANK_ALL;
-
-		for (uint32_t p = 0; p < (all ? op->group->size : 1); p++) {
-			to[n] = operand[i];
-			if (all)
-				to[n].rank = (uint16_t)p;
-			n++;
-		}
+static bool next_operand(struct operands *operands, struct oc_ref *ref)
+{
+	if (!operands->left)
+		return false;
+	*ref = *operands->next;
+	if (ref->rank == OC_RANK_ALL) {
+		ref->rank = (uint16_t)operands->rank++;
+		if (operands->rank < operands->size)
+			return true;
+		operands->rank = 0;
 	}
-	return n;
+	operands->next++;
+	operands->left--;
+	return true;
 }
 
 static bool is_sent(const struct oc_op *op, const struct oc_ref *ref)
@@ -33,16 +45,17 @@ static bool is_sent(const struct oc_op *op, const struct oc_ref *ref)
 	return ref->slot == OC_SLOT_SEND && ref->rank != op->group->rank;
 }
 
-/* Finds out where operands are, if all of them are memory now. */
-static bool find_operands(struct oc_op *op, const struct oc_ref *operand, uint32_t n, size_t len,
-			  const void **src)
+/* Finds out where the operands are and how many, if all of them are memory now. */
+static bool find_operands(struct oc_op *op, const struct oc_step *step, const void **src,
+			  uint32_t *n)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		const struct oc_ref *ref = &operand[i];
+	struct operands operands = operands_of(op, step);
+	struct oc_ref ref;
 
-		src[i] = is_sent(op, ref) ? oc_slot_send_at(op, ref->rank, ref->off, len)
-					  : oc_slot_at(op, *ref, len);
-		if (!src[i])
+	for (*n = 0; next_operand(&operands, &ref); ++*n) {
+		src[*n] = is_sent(op, &ref) ? oc_slot_send_at(op, ref.rank, ref.off, step->len)
+					    : oc_slot_at(op, ref, step->len);
+		if (!src[*n])
 			return false;
 	}
 	return true;
@@ -77,28 +90,46 @@ static void fold_memory(struct oc_op *op, void **dst, uint32_t ndst, const void 
 	oc_store_policy_add(&op->stores, since, len * ndst);
 }
 
-/* Folds chunk by chunk, following what is staged and reading the rest. */
-static int fold_chunked(struct oc_op *op, struct oc_ref *operand, uint32_t n, size_t len,
-			void **dst, uint32_t ndst)
+/* [done, done + part) of the operands, following what is staged and reading the rest to @temp,
+ * where each has its chunk. */
+static int await_operands(struct oc_op *op, const struct oc_step *step, size_t done, size_t part,
+			  char *temp, size_t chunk, const void **src, uint32_t *n)
+{
+	struct operands operands = operands_of(op, step);
+	struct oc_ref ref;
+	int err = 0;
+
+	for (*n = 0; !err && next_operand(&operands, &ref); ++*n) {
+		ref.off += done;
+		err = await_operand(op, &ref, part, temp + *n * chunk, &src[*n]);
+	}
+	return err;
+}
+
+/* Folds chunk by chunk. */
+static int fold_chunked(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
+			const void **src)
 {
 	size_t elem = oc_type_size(op->bind->type);
 	size_t chunk = OC_OP_CHUNK / elem * elem;
-	const void *src[OC_OPERANDS_MAX];
-	char *temp = malloc(n * chunk);
-	int err = temp ? 0 : -ENOMEM;
+	struct operands operands = operands_of(op, step);
+	struct oc_ref ref;
+	uint32_t n = 0;
+	char *temp;
+	int err;
 
-	while (len && !err) {
-		size_t part = len < chunk ? len : chunk;
+	while (next_operand(&operands, &ref))
+		n++;
+	temp = malloc(n * chunk);
+	err = temp ? 0 : -ENOMEM;
+	for (size_t done = 0; done < step->len && !err; done += chunk) {
+		size_t part = step->len - done < chunk ? step->len - done : chunk;
 
-		for (uint32_t i = 0; i < n && !err; i++) {
-			err = await_operand(op, &operand[i], part, temp + i * chunk, &src[i]);
-			operand[i].off += part;
-		}
+		err = await_operands(op, step, done, part, temp, chunk, src, &n);
 		if (!err)
 			fold_memory(op, dst, ndst, src, n, part);
 		for (uint32_t d = 0; d < ndst; d++)
 			dst[d] = (char *)dst[d] + part;
-		len -= part;
 	}
 	free(temp);
 	return err;
@@ -106,15 +137,16 @@ static int fold_chunked(struct oc_op *op, struct oc_ref *operand, uint32_t n, si
 
 static int fold(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
 {
-	struct oc_ref operand[OC_OPERANDS_MAX];
 	const void *src[OC_OPERANDS_MAX];
-	uint32_t n = operands_of(op, step, operand);
+	struct operands operands = operands_of(op, step);
+	struct oc_ref ref;
+	uint32_t n;
 
-	if (!find_operands(op, operand, n, step->len, src))
-		return fold_chunked(op, operand, n, step->len, dst, ndst);
+	if (!find_operands(op, step, src, &n))
+		return fold_chunked(op, step, dst, ndst, src);
 	fold_memory(op, dst, ndst, src, n, step->len);
-	for (uint32_t i = 0; i < n; i++)
-		oc_op_count(op, operand[i].slot, operand[i].rank, step->len);
+	while (next_operand(&operands, &ref))
+		oc_op_count(op, ref.slot, ref.rank, step->len);
 	return 0;
 }
 
