@@ -24,7 +24,8 @@ static int open_memory(const struct oc_node *node, uint32_t peer)
 
 	snprintf(path, sizeof(path), "/proc/%u/mem", node->peers[peer].pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd >= 0 ? fd : errno == ENOENT ? -EPIPE : -errno;
+	/* ESRCH: on its way out, it has no memory any more. */
+	return fd >= 0 ? fd : errno == ENOENT || errno == ESRCH ? -EPIPE : -errno;
 }
 
 /* One contiguous piece of the peer's, as much as the file takes. */
@@ -39,9 +40,11 @@ static ssize_t move_piece(int fd, enum oc_direction direction, const struct iove
 	if (!n)
 		return -EFAULT;
 	moved = direction == OC_GET ? preadv(fd, here, (int)n, at) : pwritev(fd, here, (int)n, at);
-	/* EIO: no such memory there; 0: no process any more. */
-	if (moved <= 0)
-		return moved && errno != EIO ? -errno : -EFAULT;
+	/* EIO: no such memory there; 0: none at all any more. */
+	if (moved < 0)
+		return errno == EIO ? -EFAULT : -errno;
+	if (!moved)
+		return -EPIPE;
 	oc_cursor_skip(local, (uint64_t)moved);
 	return moved;
 }
