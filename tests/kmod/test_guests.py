@@ -67,7 +67,7 @@ MEETINGS = (
 # What maps, pins and has engines copy, and its failures: every check is worth its time where pages can be huge, too.
 MACHINE = (
     *("dev_huge", "dev_map", "dev_copy", "memory_changes", "memory_kinds", "dma", "dma_line"),
-    *("races", "race_writes", "fuzz", "fail_dev", "fail_knem"),
+    *("fuzz", "fail_dev", "fail_knem"),
 )
 
 # Readers and writers of regions that come and go.
