@@ -58,7 +58,7 @@ def preloaded(name: str, base: peers.Mpi, library: Path, env: Mapping[str, str])
 
 def other_build(directory: Path, base: peers.Mpi, wanted: str, env: Mapping[str, str]) -> Variant:
     """With the library `wanted` of another build: in a checkout, a build directory or where one is installed."""
-    directory = directory.resolve()
+    directory = directory.absolute()  # a link is as good as a name
     for place in ("build/preload", "preload", "."):
         if (library := directory / place / wanted).is_file():
             name = directory.parent.name if directory.name == "build" else directory.name
@@ -79,6 +79,8 @@ def choose_variants(args: argparse.Namespace, console: Console) -> list[Variant]
         Variant(name, peers.resolve(name)) if name in MPIS else other_build(Path(name), base, library.name, passed_on)
         for name in names
     ]
+    if len({v.name for v in variants}) < len(variants):
+        raise BenchError("two of the builds in --against have the same name: give one a link with another")
     variants.append(preloaded(cells.SUBJECT, base, library, passed_on))
     variants += [preloaded(f"{cells.SUBJECT}-{m}", base, library, {**passed_on, "ONECOPY_MECH": m}) for m in args.mech]
     return variants

@@ -25,7 +25,6 @@
 #include "exec/relay.h"
 #include "exec/remote.h"
 #include "heap/heap.h"
-#include "heap/hot.h"
 #include "heap/huge.h"
 #include "heap/place.h"
 
@@ -149,7 +148,6 @@ int oc_slot_offer(struct oc_op *op)
 	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
 		flags |= OC_BOARD_SEND_HEAP;
 		line->send = arena_offset(bind->send);
-		oc_heap_hot_use(bind->send, bind->send_bytes);
 	}
 	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
 		flags |= OC_BOARD_RECV_HEAP;
@@ -157,7 +155,6 @@ int oc_slot_offer(struct oc_op *op)
 		/* Peers may be about to write it. */
 		if (bind->recv_whole)
 			oc_heap_place(bind->recv, bind->recv_bytes);
-		oc_heap_hot_use(bind->recv, bind->recv_bytes);
 	}
 	if (!op->plan->shape.eager)
 		oc_remote_offer(op, &flags);

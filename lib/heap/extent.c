@@ -23,7 +23,6 @@
 
 #include "base/hooked.h"
 #include "heap/dump.h"
-#include "heap/hot.h"
 #include "heap/huge.h"
 #include "heap/place.h"
 #include "heap/table.h"
@@ -205,7 +204,6 @@ static bool empty(size_t i, size_t length)
 	memset(extent.dirty + i, !done, length);
 	if (done) {
 		oc_heap_thp_forget(at, bytes);
-		oc_heap_hot_forget(at, bytes);
 		oc_heap_place_forget(at, bytes);
 		oc_heap_dump_drop(at, bytes);
 	}

@@ -23,7 +23,6 @@
 #include "heap/dump.h"
 #include "heap/extent.h"
 #include "heap/fork.h"
-#include "heap/hot.h"
 #include "heap/huge.h"
 #include "heap/idle.h"
 #include "heap/mimalloc.h"
@@ -86,7 +85,6 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 		goto destroy_idle;
 	oc_heap_dump_create(arena->base, arena->size);
 	oc_heap_thp_create(arena->base, arena->size);
-	oc_heap_hot_create(arena->base, arena->size);
 	oc_heap_place_create(arena->base, arena->size);
 	oc_heap_view_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";
@@ -103,7 +101,6 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 
 destroy_extent:
 	oc_heap_place_destroy();
-	oc_heap_hot_destroy();
 	oc_heap_thp_destroy();
 	oc_heap_dump_destroy();
 	oc_heap_extent_destroy();

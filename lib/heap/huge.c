@@ -35,9 +35,8 @@
  * anew while small ones come from what was kept. Then first touch costs four times what
  * small pages do. Where that is known, or two huge pages that are had for a moment before
  * the first stripe is advised take long, or a collapse later on does, blocks have small pages
- * (ONECOPY_THP=auto), and what collectives use again and again is collapsed at its price,
- * which a few hundred copies repay: hot.c. No more than a small share of the program's time
- * goes into that, so that no call, and no program that ends soon, is much slower for it.
+ * (ONECOPY_THP=auto), until it is tried again. To collapse what collectives use again and
+ * again does not pay there: docs/tuning.md.
  *
  * Where no user namespace can be had (containers, as a rule) and shmem_enabled is
  * "never", collapsing is all there is. With "always" a range that was touched at all
@@ -74,8 +73,7 @@
 #define WATCHES	    64
 #define BORDERS	    4096
 #define TRIAL	    ((size_t)2) /* ranges */
-#define CHEAP_AGAIN 8		/* collapses in turn */
-#define SHARE	    16		/* of the time that passes, one part in so many is for collapses */
+#define TRY_AGAIN   1000000000	/* ns */
 
 /* States of a range. */
 #define SEEN	1u
@@ -100,10 +98,8 @@ static struct {
 	size_t borders;
 	bool dear;	    /* as far as is known */
 	bool tried;	    /* it is known */
-	bool left;	    /* ranges have small pages because huge ones were dear */
-	unsigned int cheap; /* collapses in turn while they were dear */
-	uint64_t since;	    /* oc_clock_ns() */
-	uint64_t spent;	    /* ns on the ranges left */
+	bool for_good;	    /* and will not change */
+	uint64_t since;	    /* oc_clock_ns() when it showed */
 	unsigned int count; /* of watches */
 	struct watch watches[WATCHES];
 	bool on;       /* there is something to do */
@@ -172,12 +168,10 @@ void oc_heap_thp_create(char *base, size_t size)
 	thp.state = table;
 	thp.allow = FIRST_ALLOW / HUGE;
 	thp.open = thp.proven = thp.borders = 0;
-	thp.count = thp.cheap = 0;
+	thp.count = 0;
 	thp.dear = oc_env()->thp == OC_ENV_THP_AUTO && oc_thp_reports_free_pages();
-	thp.tried = thp.dear || oc_env()->thp == OC_ENV_THP_ALWAYS;
-	thp.left = thp.dear;
-	thp.since = oc_clock_ns();
-	thp.spent = 0;
+	thp.for_good = thp.dear || oc_env()->thp == OC_ENV_THP_ALWAYS;
+	thp.tried = thp.for_good;
 	thp.on = true;
 }
 
@@ -248,8 +242,7 @@ static bool advise(size_t first, size_t end, bool huge)
 static void become_dear(void)
 {
 	thp.dear = true;
-	__atomic_store_n(&thp.left, true, __ATOMIC_RELAXED);
-	thp.cheap = 0;
+	thp.since = oc_clock_ns();
 	for (unsigned int w = 0; w < thp.count;) {
 		if (thp.watches[w].advised)
 			w++;
@@ -353,37 +346,10 @@ void oc_heap_thp_settle(void)
 	pthread_mutex_unlock(&thp.lock);
 }
 
-bool oc_heap_thp_left_some(void)
+/* Whether it is time to find out again if huge pages are dear. */
+static bool is_outdated(void)
 {
-	return is_on() && __atomic_load_n(&thp.left, __ATOMIC_RELAXED);
-}
-
-/* A range that was left is small: collapses it if it has filled up. */
-static bool collapse_left(char *range)
-{
-	uint64_t start = oc_clock_thread_ns();
-	bool dense = oc_heap_resident(range, thp.any) >= DENSE;
-
-	if (dense)
-		thp.cheap = oc_heap_collapse(range) ? thp.cheap + 1 : 0;
-	/* The ranges of blocks to come get their huge pages at first touch again. */
-	if (thp.cheap >= CHEAP_AGAIN)
-		thp.dear = false;
-	thp.spent += oc_clock_thread_ns() - start;
-	return dense;
-}
-
-bool oc_heap_thp_collapse(const char *p)
-{
-	char *range = range_at((size_t)(p - thp.base) / HUGE);
-	bool done = false;
-
-	if (pthread_mutex_trylock(&thp.lock))
-		return false;
-	if (thp.spent <= (oc_clock_ns() - thp.since) / SHARE)
-		done = collapse_left(range);
-	pthread_mutex_unlock(&thp.lock);
-	return done;
+	return thp.dear && !thp.for_good && oc_clock_ns() - thp.since > TRY_AGAIN;
 }
 
 /* Ranges [i, end) nobody had before, in stripes. */
@@ -395,6 +361,8 @@ static void open_stripes(size_t i, size_t end)
 		struct watch *watch;
 
 		count = end - i < most ? end - i : most;
+		if (is_outdated())
+			thp.dear = thp.tried = false;
 		if (!thp.tried && thp.advises && count > TRIAL) {
 			thp.tried = true;
 			if (!try_huge(i + 1))

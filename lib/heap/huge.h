@@ -25,14 +25,6 @@ bool oc_heap_thp_is_default(void);
 /* True if huge pages are asked for range by range: by this process, not by its peers. */
 bool oc_heap_thp_asks(void);
 
-/* True once ranges were left with small pages because huge ones cost more: those that are
- * worth it anyway are for the caller to find and collapse. */
-bool oc_heap_thp_left_some(void);
-
-/* Makes one of the small pages of the 2 MiB around @p. False if there are too few of them,
- * or enough time went into this already: later perhaps. */
-bool oc_heap_thp_collapse(const char *p);
-
 /* How much memory, of which it is not known that the program uses all, may get huge
  * pages that the C library's blocks would not have had. */
 void oc_heap_thp_allow(size_t bytes);

@@ -7,7 +7,6 @@
 
 #include "base/hooked.h"
 #include "heap/extent.h"
-#include "heap/hot.h"
 #include "heap/huge.h"
 #include "heap/span.h"
 #include "heap/table.h"
@@ -109,7 +108,6 @@ static bool give_back(char *at, size_t bytes)
 		return false;
 	if (from < to) {
 		oc_heap_thp_forget((char *)from, to - from);
-		oc_heap_hot_forget((char *)from, to - from);
 	}
 	return true;
 }

@@ -167,6 +167,10 @@ def test_against_another_build(onecopy: Command, cache: Path, build: Path, tmp_p
     run_bench(onecopy, cache, tmp_path / "out", *words, against="build-old")
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     assert {r.variant for r in rows} == {"build-old", "onecopy"}
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "old").symlink_to(other)
+    done = onecopy("bench", f"--against={other},{tmp_path}/new/old", "--output", tmp_path / "none")
+    assert (done.returncode, "have the same name" in done.stderr) == (1, True)
     shutil.rmtree(other / "preload")
     done = onecopy("bench", f"--against={other}", "--output", tmp_path / "none")
     assert (done.returncode, "holds no libonecopy-" in done.stderr) == (1, True)
