@@ -9,14 +9,8 @@
 #include "adapter.h"
 #include "base/env.h"
 
-/* The communicator looked up last. Handles are used again after MPI_Comm_free,
- * so a count of freed ones says whether it still holds. */
-static _Thread_local struct {
-	MPI_Comm comm;
-	struct oc_comm *oc;
-	unsigned int freed;
-} last;
-static unsigned int freed;
+_Thread_local struct oc_comm_last oc_comm_last;
+unsigned int oc_comm_freed;
 
 /*
  * Every rank has to count a communicator's calls: one that did not would be missing where the
@@ -108,7 +102,7 @@ static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 {
 	struct oc_comm *oc = value;
 
-	__atomic_add_fetch(&freed, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&oc_comm_freed, 1, __ATOMIC_RELEASE);
 	/* A communicator the program never freed may outlive the node. */
 	if (oc->group && oc_adapter.node)
 		oc_group_destroy(oc->group);
@@ -240,12 +234,12 @@ static struct oc_comm *attach(MPI_Comm comm, struct oc_comm *oc, bool *attached)
 static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 {
 	struct oc_comm *oc = NULL;
-	unsigned int now = __atomic_load_n(&freed, __ATOMIC_ACQUIRE);
+	unsigned int now = __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE);
 	int found = 0, inter = 0;
 	bool attached = true;
 
-	if (last.comm == comm && last.freed == now && last.oc)
-		return last.oc;
+	if (oc_comm_last.comm == comm && oc_comm_last.freed == now && oc_comm_last.oc)
+		return oc_comm_last.oc;
 	call->outcome = OC_OUTCOME_INVALID;
 	if (!comm || comm == oc_abi.comm_null)
 		return NULL;
@@ -273,9 +267,7 @@ static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 	}
 	if (!attached)
 		return oc;
-	last.comm = comm;
-	last.oc = oc;
-	last.freed = now;
+	oc_comm_last = (struct oc_comm_last){.comm = comm, .oc = oc, .freed = now};
 	return oc;
 }
 
@@ -294,7 +286,7 @@ int oc_comm_ranks(struct oc_call *call, MPI_Comm comm)
 	return size;
 }
 
-struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes)
+struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes)
 {
 	struct oc_comm *oc;
 

@@ -23,12 +23,34 @@ struct oc_comm {
 	uint8_t outcome; /* enum oc_outcome of its calls when there is no group */
 };
 
+/* The communicator looked up last by this thread. Handles are used again after MPI_Comm_free, so
+ * a count of freed ones says whether it still holds. */
+struct oc_comm_last {
+	MPI_Comm comm;
+	struct oc_comm *oc;
+	unsigned int freed;
+};
+extern _Thread_local struct oc_comm_last oc_comm_last __attribute__((tls_model("initial-exec")));
+extern unsigned int oc_comm_freed;
+
+/* oc_comm_get() of any other. */
+struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes);
+
 /*
  * The communicator's state for a call that all its ranks make with the same
  * @bytes. Its group is made, collectively, once enough bytes have passed to pay
  * for it. NULL: give the call to the MPI; @call is told which and why.
  */
-struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes);
+static inline struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes)
+{
+	struct oc_comm *oc = oc_comm_last.oc;
+
+	if (oc_comm_last.comm != comm || !oc || !oc_adapter.active || !oc->tried ||
+	    oc_comm_last.freed != __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE))
+		return oc_comm_find(call, comm, bytes);
+	call->outcome = oc->outcome;
+	return oc->group ? oc : NULL;
+}
 
 /* A call that other ranks may take part in, and this one leaves to the MPI. NULL. */
 static inline struct oc_comm *oc_comm_leave(struct oc_comm *oc)

@@ -89,7 +89,7 @@ extern int oc_pmpi_resolved;
 /* Finds the MPI library and fills the table, with another MPI's functions if that
  * is what the program has; prints a line and aborts when the process calls MPI
  * without having any. Idempotent, any thread. */
-const struct oc_pmpi *oc_pmpi_resolve(void);
+const struct oc_pmpi *oc_pmpi_resolve(void) __attribute__((cold));
 
 /* Address of a symbol of the MPI library as the program sees it, or NULL. */
 void *oc_pmpi_symbol(const char *name);

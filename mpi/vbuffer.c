@@ -142,16 +142,10 @@ bool oc_counts_total(const int *counts, int n, uint64_t *total)
 	return true;
 }
 
-bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
+bool oc_blocks_find(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
 {
 	size_t size = oc_type_bytes(type, 1);
-	int most = 0;
 
-	/* Seldom is there any: one comparison a block. */
-	for (int i = 0; i < n; i++)
-		most = counts[i] > most ? counts[i] : most;
-	if ((size_t)most * size < min)
-		return false;
 	for (int i = 0; i < n; i++)
 		if (i != skip && counts[i] > 0 && (size_t)counts[i] * size >= min)
 			return true;

@@ -12,6 +12,7 @@
 
 #include "exec/op.h"
 #include "segment/node.h"
+#include "type_sizes.h"
 
 /* The side of a v-collective that has one block a rank. Blocks below @min, and
  * those of other ranks' choosing, are left to the MPI through rest[]. */
@@ -34,9 +35,20 @@ struct oc_vbuffer {
 /* Adds up counts; false if one is negative, which the MPI is to report. */
 bool oc_counts_total(const int *counts, int n, uint64_t *total);
 
+/* oc_blocks_any(), one by one. */
+bool oc_blocks_find(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
+
 /* True if some block has at least @min bytes, not counting @skip: what to ask before
  * anything with a vbuffer. */
-bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
+static inline bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
+{
+	unsigned int bits = 0;
+
+	/* Seldom is there any. No count is larger than what has the bits of all. */
+	for (int i = 0; i < n; i++)
+		bits |= (unsigned int)counts[i];
+	return bits * oc_type_bytes(type, 1) >= min && oc_blocks_find(counts, type, n, min, skip);
+}
 
 static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
 {
