@@ -13,6 +13,7 @@ struct oc_plan_entry {
 	uint64_t hash;
 	size_t bytes; /* of it all */
 	uint32_t narrays;
+	uint32_t holds;
 	uint64_t numbers[];
 };
 
@@ -75,9 +76,8 @@ static void link_newest(struct oc_plan_cache *cache, struct oc_plan_entry *entry
 	cache->newest = entry;
 }
 
-static void drop_oldest(struct oc_plan_cache *cache)
+static void drop(struct oc_plan_cache *cache, struct oc_plan_entry *entry)
 {
-	struct oc_plan_entry *entry = cache->oldest;
 	struct oc_plan_entry **at = bucket_of(cache, entry->hash);
 
 	while (*at != entry)
@@ -87,6 +87,18 @@ static void drop_oldest(struct oc_plan_cache *cache)
 	cache->bytes -= entry->bytes;
 	free(entry->plan);
 	free(entry);
+}
+
+/* Down to the bound, the oldest first. Whatever its own length, the newest is to be used. */
+static void shrink(struct oc_plan_cache *cache)
+{
+	struct oc_plan_entry *entry = cache->oldest, *newer;
+
+	for (; cache->bytes > OC_PLAN_CACHE_BYTES && entry != cache->newest; entry = newer) {
+		newer = entry->newer;
+		if (!entry->holds)
+			drop(cache, entry);
+	}
 }
 
 static struct oc_plan_entry *add(struct oc_plan_cache *cache, const struct oc_plan_key *key,
@@ -128,15 +140,25 @@ const struct oc_plan *oc_plan_cache_get(struct oc_plan_cache *cache, const struc
 	}
 	if (!entry) {
 		entry = add(cache, key, hash, make(key));
-		/* Whatever its own length, what was just made is to be used. */
-		while (cache->bytes > OC_PLAN_CACHE_BYTES && cache->oldest != cache->newest)
-			drop_oldest(cache);
+		shrink(cache);
 	}
 	return entry ? entry->plan : NULL;
+}
+
+struct oc_plan_entry *oc_plan_cache_hold(struct oc_plan_cache *cache)
+{
+	cache->newest->holds++;
+	return cache->newest;
+}
+
+void oc_plan_cache_release(struct oc_plan_cache *cache, struct oc_plan_entry *entry)
+{
+	if (!--entry->holds)
+		shrink(cache);
 }
 
 void oc_plan_cache_clear(struct oc_plan_cache *cache)
 {
 	while (cache->oldest)
-		drop_oldest(cache);
+		drop(cache, cache->oldest);
 }

@@ -36,11 +36,17 @@ struct oc_plan_cache {
 
 /*
  * The plan for @key, from @make unless it is there; NULL when that has none or without memory.
- * It is the cache's, until the next call. The arrays may go after the call.
+ * It is the cache's, until the next call unless it is held. The arrays may go after the call.
  */
 const struct oc_plan *oc_plan_cache_get(struct oc_plan_cache *cache, const struct oc_plan_key *key,
 					struct oc_plan *(*make)(const struct oc_plan_key *key));
 
+/* Keeps the plan got last, once for each call, for an operation that goes on; what is returned
+ * says which it was. One must have been got. Plans held may exceed the bound. */
+struct oc_plan_entry *oc_plan_cache_hold(struct oc_plan_cache *cache);
+void oc_plan_cache_release(struct oc_plan_cache *cache, struct oc_plan_entry *entry);
+
+/* None is held. */
 void oc_plan_cache_clear(struct oc_plan_cache *cache);
 
 #endif

@@ -124,6 +124,32 @@ static void test_bound(void)
 	oc_plan_cache_clear(&cache);
 }
 
+/* What operations hold stays, and goes after them. */
+static void test_held(void)
+{
+	enum { HELD = 600 };
+	struct oc_plan_cache cache = {0};
+	struct oc_plan_entry *entry[HELD];
+	const struct oc_plan *plan[HELD];
+
+	made = 0;
+	for (uint64_t i = 0; i < HELD; i++) {
+		struct oc_plan_key key = key_of(OC_COLL_REDUCE, 64, 0, 8 * (i % (HELD / 2)));
+
+		plan[i] = get(&cache, &key);
+		entry[i] = oc_plan_cache_hold(&cache);
+	}
+	EXPECT(made == HELD / 2);
+	EXPECT(cache.bytes > 2 * OC_PLAN_CACHE_BYTES);
+	for (uint64_t i = 0; i < HELD; i++)
+		EXPECT(plan[i]->shape.bytes == 8 * (i % (HELD / 2)));
+	for (uint64_t i = 0; i < HELD; i++)
+		oc_plan_cache_release(&cache, entry[i]);
+	EXPECT(cache.bytes <= OC_PLAN_CACHE_BYTES);
+	oc_plan_cache_clear(&cache);
+	EXPECT(!cache.bytes && !cache.oldest);
+}
+
 /* What could not be made is made another time. */
 static void test_failed(void)
 {
@@ -143,6 +169,7 @@ int main(void)
 	test_roots(OC_COLL_REDUCE);
 	test_blocks();
 	test_bound();
+	test_held();
 	test_failed();
 	return 0;
 }
