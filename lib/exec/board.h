@@ -20,12 +20,16 @@
  * So a rank may be any number of operations ahead, and its lines hold the last ones
  * that it took part in.
  *
- * retired: the owner has ended, or never entered, all operations up to this number,
- * and looks at nobody's lines and touches nobody's memory on their account. It is
- * stored with each operation's end, whatever that is, and for each one that is skipped;
- * so it rises although its owner may never take part again. A line, and the place of
- * the ring that goes with it, is written again when every peer has retired the operation
- * that the line was last used for: oc_group_begin() sees to that.
+ * Any number of operations may be under way, go on in any order and end in any order.
+ *
+ * retired[]: of the operations that use the line of that place, the owner has ended, or never
+ * entered, all up to this number, and looks at nobody's lines and touches nobody's memory on
+ * their account. It is stored with each operation's end, whatever that is, and for each one that
+ * is skipped; so it rises although its owner may never take part again. A line, and the place of
+ * the ring that goes with it, is written again when its owner and every peer have retired the
+ * operation that the line was last used for: oc_group_take_line() sees to that. Who begins an
+ * operation must not wait for that and do nothing else: what it waits for may wait for
+ * another operation of this rank.
  *
  * Failure. A rank that gives up stores OC_PHASE_FAILED and why, and after that store it
  * touches no peer's memory. Before it returns it waits until no living peer is at
@@ -61,14 +65,16 @@
 #define OC_BOARD_SEND_PLACE 16
 #define OC_BOARD_RECV_PLACE 24
 #define OC_BOARD_PLACE_MASK 0xffu
-#define OC_BOARD_MECH_MASK  0xffu
-_Static_assert(OC_MECH_COUNT <= OC_BOARD_RECV, "mechanisms fit");
+#define OC_BOARD_MECH_MASK  0x7fu
+_Static_assert(OC_MECH_COUNT < OC_BOARD_RECV, "mechanisms fit");
 
 #define OC_BOARD_SEND_HEAP   OC_MECH_HEAP
 #define OC_BOARD_SEND_STAGED OC_MECH_STAGED
 #define OC_BOARD_RECV_HEAP   (OC_MECH_HEAP << OC_BOARD_RECV)
 /* Peers may write the receive slot. */
 #define OC_BOARD_RECV_OPEN (OC_BOARD_MECH_MASK << OC_BOARD_RECV)
+/* The owner has retired all operations before this one. */
+#define OC_BOARD_SOLE 0x80u
 /* A slot that is not in the arena. */
 #define OC_BOARD_SEND_AWAY (OC_BOARD_MECH_MASK & ~(OC_BOARD_SEND_HEAP | OC_BOARD_SEND_STAGED))
 #define OC_BOARD_RECV_AWAY (OC_BOARD_RECV_OPEN & ~OC_BOARD_RECV_HEAP)
@@ -103,9 +109,9 @@ struct oc_board_parcel {
 
 struct oc_board {
 	struct oc_board_line line[OC_BOARD_LINES];
+	_Alignas(OC_CACHELINE) _Atomic uint64_t retired[OC_BOARD_LINES]; /* see above */
 	/* Highest operation number of groups the owner has left for good. */
 	_Alignas(OC_CACHELINE) _Atomic uint64_t left;
-	_Atomic uint64_t retired; /* of the group the owner is in now: see above */
 	struct oc_board_parcel parcel;
 };
 

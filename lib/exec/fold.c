@@ -193,6 +193,17 @@ static bool uses_scratch(const struct oc_op *op, const struct oc_step *step)
 	return uses;
 }
 
+uint32_t oc_fold_awaited(const struct oc_op *op, const struct oc_step *step)
+{
+	struct operands operands = operands_of(op, step);
+	struct oc_ref ref;
+
+	while (step->len && next_operand(&operands, &ref))
+		if (is_sent(op, &ref) && !oc_slot_is_ready(op, ref.rank, ref.off + step->len))
+			return ref.rank;
+	return op->group->rank;
+}
+
 int oc_fold_run(struct oc_op *op, const struct oc_step *step)
 {
 	uint32_t ndst = step->dst.rank == OC_RANK_ALL ? op->group->size : 1;

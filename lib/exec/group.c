@@ -25,8 +25,14 @@ static void group_free(struct oc_group *group)
 	free(group->board);
 	free(group->arena);
 	free(group->over);
-	free(group->done);
-	free(group->remote);
+	while (group->rooms) {
+		struct oc_op_room *room = group->rooms;
+
+		group->rooms = room->next;
+		free(room->done);
+		free(room->remote);
+		free(room);
+	}
 	free(group);
 }
 
@@ -167,79 +173,143 @@ int oc_group_idle(struct oc_group *group, uint32_t peer, struct oc_board_line *l
 	return err;
 }
 
-/* Waits until @peer has retired operation @seq. One that is gone has retired all. */
-static void wait_over(struct oc_group *group, uint32_t peer, uint64_t seq)
+void oc_group_issue(struct oc_group *group, struct oc_issued *op)
 {
-	struct oc_board *board = group->board[peer];
-	/* Nobody is woken for a retirement, but when the peer goes on after it. */
-	struct oc_board_line *next = &board->line[(seq + 1) % OC_BOARD_LINES];
+	struct oc_issued **at = &group->first;
 
-	for (;;) {
-		uint64_t word = atomic_load_explicit(&next->word, memory_order_relaxed);
-		uint64_t over = atomic_load_explicit(&board->retired, memory_order_acquire);
+	while (*at)
+		at = &(*at)->next;
+	op->seq = ++group->seq;
+	op->next = NULL;
+	*at = op;
+}
 
-		if (over < seq && oc_group_idle(group, peer, next, word) < 0)
-			over = UINT64_MAX;
-		if (over < seq)
-			continue;
-		group->over[peer] = over;
-		group->wait.turns = 0;
-		return;
+/* Whether @peer has retired operation @seq, and what else of it can be seen. */
+static bool has_retired(struct oc_group *group, uint32_t peer, uint64_t seq)
+{
+	uint64_t all = UINT64_MAX;
+
+	if (!oc_group_retired(group, seq, peer))
+		return false;
+	/* Of each line all before the next one that uses it. */
+	for (uint32_t i = 0; i < OC_BOARD_LINES; i++) {
+		uint64_t last =
+			atomic_load_explicit(&group->board[peer]->retired[i], memory_order_acquire);
+
+		last += (i - last - 1) % OC_BOARD_LINES;
+		all = last < all ? last : all;
 	}
+	if (group->over[peer] < all)
+		group->over[peer] = all;
+	return true;
 }
 
-struct oc_board_line *oc_group_begin(struct oc_group *group)
+bool oc_group_has_line(struct oc_group *group, const struct oc_issued *op, uint32_t *peer)
 {
-	uint64_t seq = ++group->seq;
-	uint64_t *used = &group->used[seq % OC_BOARD_LINES];
+	uint64_t used = group->used[op->seq % OC_BOARD_LINES];
 
-	for (uint32_t p = 0; p < group->size; p++)
-		if (p != group->rank && group->over[p] < *used)
-			wait_over(group, p, *used);
-	*used = seq;
-	return &group->me->line[seq % OC_BOARD_LINES];
+	*peer = group->rank;
+	for (const struct oc_issued *other = group->first; other != op; other = other->next)
+		if (other->seq % OC_BOARD_LINES == op->seq % OC_BOARD_LINES)
+			return false;
+	for (*peer = 0; *peer < group->size; ++*peer)
+		if (*peer != group->rank && group->over[*peer] < used &&
+		    !has_retired(group, *peer, used))
+			return false;
+	return true;
 }
 
-void oc_group_post(struct oc_group *group, uint32_t phase)
+struct oc_board_line *oc_group_take_line(struct oc_group *group, const struct oc_issued *op)
 {
-	struct oc_board_line *line = &group->me->line[group->seq % OC_BOARD_LINES];
+	struct oc_board_line *line = &group->me->line[op->seq % OC_BOARD_LINES];
 
-	oc_line_publish(line, oc_board_word(group->seq, phase));
+	group->used[op->seq % OC_BOARD_LINES] = op->seq;
+	atomic_store_explicit(&line->flags, group->first == op ? OC_BOARD_SOLE : 0,
+			      memory_order_relaxed);
+	return line;
 }
 
-void oc_group_fail(struct oc_group *group, int err)
+void oc_group_publish_retired(struct oc_group *group, uint64_t seq)
 {
-	oc_group_post(group, OC_PHASE_FAILED | (uint32_t)-err);
+	/* The last that was issued of this line. */
+	uint64_t last = group->seq - (group->seq - seq) % OC_BOARD_LINES;
+
+	for (const struct oc_issued *op = group->first; op; op = op->next)
+		if (op->seq % OC_BOARD_LINES == seq % OC_BOARD_LINES && op->seq <= last)
+			last = op->seq - OC_BOARD_LINES;
+	atomic_store_explicit(&group->me->retired[seq % OC_BOARD_LINES], last,
+			      memory_order_release);
 }
 
-/* Whether a peer has begun the operation, so that it may be at this rank's buffers. */
-static bool is_in(const struct oc_group *group, uint32_t peer, uint64_t word)
+void oc_group_retire(struct oc_group *group, struct oc_issued *op)
 {
-	return word >= oc_board_word(group->seq, OC_PHASE_READY) &&
-	       word < oc_board_word(group->seq, OC_PHASE_FAILED) && !oc_group_retired(group, peer);
+	struct oc_issued **at = &group->first;
+
+	while (*at != op)
+		at = &(*at)->next;
+	*at = op->next;
+	oc_group_publish_retired(group, op->seq);
 }
 
-void oc_group_quit(struct oc_group *group)
+struct oc_op_room *oc_group_take_room(struct oc_group *group, size_t steps)
+{
+	struct oc_op_room *room = group->rooms;
+
+	if (room)
+		group->rooms = room->next;
+	else
+		room = calloc(1, sizeof(*room));
+	if (room && room->done_bytes < steps) {
+		uint8_t *done = realloc(room->done, steps);
+
+		if (!done) {
+			oc_group_give_room(group, room);
+			return NULL;
+		}
+		room->done = done;
+		room->done_bytes = steps;
+	}
+	return room;
+}
+
+void oc_group_give_room(struct oc_group *group, struct oc_op_room *room)
+{
+	room->next = group->rooms;
+	group->rooms = room;
+}
+
+void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t phase)
+{
+	oc_line_publish(&group->me->line[seq % OC_BOARD_LINES], oc_board_word(seq, phase));
+}
+
+void oc_group_fail(struct oc_group *group, uint64_t seq, int err)
+{
+	oc_group_post(group, seq, OC_PHASE_FAILED | (uint32_t)-err);
+}
+
+int oc_group_inside(const struct oc_group *group, uint64_t seq)
 {
 	for (uint32_t p = 0; p < group->size; p++) {
-		struct oc_board_line *line = oc_group_line(group, p);
-		uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
+		uint64_t word = atomic_load_explicit(&oc_group_line(group, seq, p)->word,
+						     memory_order_acquire);
 
-		while (p != group->rank && is_in(group, p, word) &&
-		       oc_group_idle(group, p, line, word) == 0)
-			word = atomic_load_explicit(&line->word, memory_order_acquire);
+		if (p != group->rank && word >= oc_board_word(seq, OC_PHASE_READY) &&
+		    word < oc_board_word(seq, OC_PHASE_FAILED) && group->over[p] < seq &&
+		    !oc_group_retired(group, seq, p))
+			return (int)p;
 	}
-	group->wait.turns = 0;
+	return -1;
 }
 
-int oc_group_failure(const struct oc_group *group)
+int oc_group_failure(const struct oc_group *group, uint64_t seq)
 {
 	int err = 0;
 
 	for (uint32_t p = 0; p < group->size && !err; p++)
-		err = oc_board_failure(
-			atomic_load_explicit(&oc_group_line(group, p)->word, memory_order_acquire),
-			group->seq);
+		err = oc_board_failure(atomic_load_explicit(&oc_group_line(group, seq, p)->word,
+							    memory_order_acquire),
+				       seq);
 	return err;
 }
 

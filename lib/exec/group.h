@@ -30,29 +30,45 @@ struct oc_remote {
 	struct oc_view view; /* where it is shown */
 };
 
+/* What an operation needs while it is under way; made once, used by one after the other. */
+struct oc_op_room {
+	struct oc_op_room *next;
+	uint8_t *done; /* executor state, one byte a step */
+	size_t done_bytes;
+	struct oc_remote *remote; /* [2 * size] send and receive slots; NULL: none yet */
+};
+
+/* One of the operations issued and not ended, as the group knows it: part of struct oc_op. */
+struct oc_issued {
+	uint64_t seq;
+	struct oc_issued *next; /* issued later */
+};
+
 struct oc_group {
 	struct oc_node *node;
 	uint32_t rank; /* in the group */
 	uint32_t size;
 	int board_index;
 	uint32_t mech; /* OC_MECH_* by which every member reaches every other */
-	uint64_t seq;  /* of the operation in progress, or the last one */
+	uint64_t seq;  /* of the operation issued last */
 	struct oc_board *me;
 	uint32_t *node_rank;		     /* [size] */
 	struct oc_board **board;	     /* [size] */
 	char **arena;			     /* [size] base of each member's arena here, or NULL:
 						lib/access/window.h */
-	uint64_t *over;			     /* [size] what each is known to have retired */
+	uint64_t *over;			     /* [size] each is known to have retired all up to this;
+						one that is gone has retired all */
 	uint64_t used[OC_BOARD_LINES];	     /* what each line was last written for */
+	struct oc_issued *first;	     /* in the order of issue */
+	bool asking;			     /* one of them waits for a peer to answer, and for
+						nothing else: lib/exec/relay.h */
+	struct oc_op_room *rooms;	     /* free ones */
 	struct oc_wait wait;		     /* for any member */
 	int lost;			     /* the member whose death ended a wait last, or -1 */
-	struct oc_remote *remote;	     /* [2 * size] send and receive slots; NULL: none yet */
 	struct oc_keep ring;		     /* OC_BOARD_LINES places for what eager plans stage */
 	struct oc_store_policy_table stores; /* of the copies to slots, by enum oc_coll */
 	struct oc_store_policy_table staging; /* of those that stage send slots */
 	struct oc_store_policy_table eager;   /* and of those in eager plans */
-	uint8_t *done;			      /* executor state, one byte a step */
-	size_t done_bytes;
 	struct oc_plan_cache plans;
 	struct oc_group *next; /* among those left whose board may still be read */
 };
@@ -80,74 +96,87 @@ struct oc_group *oc_group_offer(struct oc_node *node, uint32_t size, struct oc_g
  */
 int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, uint32_t rank);
 
-/* Does not wait: the board is used again only when every member has left. */
+/* Does not wait: the board is used again only when every member has left. No operation is
+ * under way. */
 void oc_group_destroy(struct oc_group *group);
 
-/* Starts an operation: makes its descriptor line writable and returns it. The caller
- * fills it, then posts OC_PHASE_READY; or it posts a failure. */
-struct oc_board_line *oc_group_begin(struct oc_group *group);
+/* Gives the next operation its number. It is under way until oc_group_retire(). */
+void oc_group_issue(struct oc_group *group, struct oc_issued *op);
+
+/* True if the operation's line may be written. If not, *@peer is a member that has not retired
+ * what it was last used for, or oneself. */
+bool oc_group_has_line(struct oc_group *group, const struct oc_issued *op, uint32_t *peer);
+
+/* Makes the line the operation's. The caller fills it, then posts OC_PHASE_READY; or it posts a
+ * failure. */
+struct oc_board_line *oc_group_take_line(struct oc_group *group, const struct oc_issued *op);
+
+/* The operation is over, be it done or failed. */
+void oc_group_retire(struct oc_group *group, struct oc_issued *op);
+
+/* Memory for an operation, or NULL; and back. */
+struct oc_op_room *oc_group_take_room(struct oc_group *group, size_t steps);
+void oc_group_give_room(struct oc_group *group, struct oc_op_room *room);
+
+/* Tells the peers that this rank has reached @phase of operation @seq. */
+void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t phase);
 
 /* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
  * still be at this rank's buffers. */
-void oc_group_fail(struct oc_group *group, int err);
+void oc_group_fail(struct oc_group *group, uint64_t seq, int err);
 
-/* After that: returns when no living member is at this rank's buffers any more, nor
- * will be. It waits for members that are in the operation, never for others. */
-void oc_group_quit(struct oc_group *group);
+/* After that: a member that may be at this rank's buffers still, or -1. Only one that is in
+ * the operation. */
+int oc_group_inside(const struct oc_group *group, uint64_t seq);
 
-/* Why some member gave up the operation in progress, as -errno; 0: none has. */
-int oc_group_failure(const struct oc_group *group);
+/* Why some member gave up the operation, as -errno; 0: none has. */
+int oc_group_failure(const struct oc_group *group, uint64_t seq);
 
-/* Ends the operation in progress, be it done or failed. */
-static inline void oc_group_end(struct oc_group *group)
-{
-	atomic_store_explicit(&group->me->retired, group->seq, memory_order_release);
-}
+/* Stores what of a line this rank has retired, but for operations under way. */
+void oc_group_publish_retired(struct oc_group *group, uint64_t seq);
 
 /* Takes no part in the group's next operation: no member waits for this one in it. */
 static inline void oc_group_skip(struct oc_group *group)
 {
-	group->seq++;
-	oc_group_end(group);
+	uint64_t seq = ++group->seq;
+
+	if (group->first)
+		oc_group_publish_retired(group, seq);
+	else
+		atomic_store_explicit(&group->me->retired[seq % OC_BOARD_LINES], seq,
+				      memory_order_release);
 }
 
 /* A member whose process is gone, the one that was waited for last if any was, or -1.
  * Costs system calls. */
 int oc_group_dead(const struct oc_group *group);
 
-/* Tells the peers that this rank has reached @phase of the operation. */
-void oc_group_post(struct oc_group *group, uint32_t phase);
-
-/* The descriptor of member @peer for the operation in progress. */
-static inline struct oc_board_line *oc_group_line(const struct oc_group *group, uint32_t peer)
+/* The descriptor of member @peer for operation @seq. */
+static inline struct oc_board_line *oc_group_line(const struct oc_group *group, uint64_t seq,
+						  uint32_t peer)
 {
-	return &group->board[peer]->line[group->seq % OC_BOARD_LINES];
-}
-
-/* What is noted of a slot of member @peer; only once anything has been. */
-static inline struct oc_remote *oc_group_remote(const struct oc_group *group, uint32_t peer,
-						enum oc_slot slot)
-{
-	return &group->remote[slot == OC_SLOT_RECV ? group->size + peer : peer];
+	return &group->board[peer]->line[seq % OC_BOARD_LINES];
 }
 
 /* True if @peer has ended the operation, or left it out. */
-static inline bool oc_group_retired(const struct oc_group *group, uint32_t peer)
+static inline bool oc_group_retired(const struct oc_group *group, uint64_t seq, uint32_t peer)
 {
-	return atomic_load_explicit(&group->board[peer]->retired, memory_order_acquire) >=
-	       group->seq;
+	return atomic_load_explicit(&group->board[peer]->retired[seq % OC_BOARD_LINES],
+				    memory_order_acquire) >= seq;
 }
 
 /* True if @peer has reached @phase of the operation. */
-static inline bool oc_group_reached(struct oc_group *group, uint32_t peer, uint32_t phase)
+static inline bool oc_group_reached(struct oc_group *group, uint64_t seq, uint32_t peer,
+				    uint32_t phase)
 {
-	uint64_t word =
-		atomic_load_explicit(&oc_group_line(group, peer)->word, memory_order_acquire);
+	struct oc_board_line *line = oc_group_line(group, seq, peer);
+	uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
 
-	if (word < oc_board_word(group->seq, phase))
+	if (word < oc_board_word(seq, phase))
 		return false;
-	if (group->over[peer] < group->seq - 1)
-		group->over[peer] = group->seq - 1;
+	if (group->over[peer] < seq - 1 &&
+	    atomic_load_explicit(&line->flags, memory_order_relaxed) & OC_BOARD_SOLE)
+		group->over[peer] = seq - 1;
 	return true;
 }
 

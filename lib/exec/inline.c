@@ -1,176 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The inline executor: the calling thread runs its plan, doing whichever step
- * is ready, and waits only when none is. What COPY does: transfer.c; CALC: fold.c.
+ * The inline executor: the calling thread runs its plans, doing whichever step is ready
+ * (steps.c), and waits only when none is.
+ *
+ * Who waits for one operation goes on with the others that are under way, for a peer may wait for
+ * one of these and come to the first only then. Those further in never wait for a peer's steps:
+ * what waits further out could not go on when its turn comes, and two ranks might do so crosswise.
+ * They look whether what they would read is staged, and come back later. What is left to wait for
+ * is an answer that each owner gives in whatever it waits (group->asking).
  */
 #include "exec/inline.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "exec/fold.h"
-#include "exec/op.h"
-#include "exec/pair.h"
 #include "exec/remote.h"
 #include "exec/slot.h"
-#include "exec/transfer.h"
+#include "exec/steps.h"
+#include "segment/alive.h"
 
-static bool is_direct(struct oc_op *op, uint32_t peer)
-{
-	return oc_line_flags(oc_group_line(op->group, peer)) & OC_BOARD_RECV_OPEN;
-}
-
-/* Asked only when every rank is READY; the answer holds for the operation. */
-static bool all_direct(struct oc_op *op)
-{
-	bool direct = true;
-
-	if (op->all_direct < 0) {
-		for (uint32_t p = 0; p < op->group->size && direct; p++)
-			direct = is_direct(op, p);
-		op->all_direct = direct;
-	}
-	return op->all_direct;
-}
-
-static bool applies(struct oc_op *op, const struct oc_step *step)
-{
-	bool direct;
-
-	if (op->parted && oc_pair_is_parted(op, step))
-		return false;
-	if (step->cond == OC_COND_ALWAYS)
-		return true;
-	direct = step->cond_rank == OC_RANK_ALL ? all_direct(op) : is_direct(op, step->cond_rank);
-	return direct == (step->cond == OC_COND_DIRECT);
-}
-
-static bool deps_done(const struct oc_op *op, const struct oc_step *step)
-{
-	const uint32_t *edges = oc_plan_edges(op->plan) + step->edge;
-
-	for (uint32_t e = 0; e < step->nedges; e++)
-		if (op->group->done[edges[e]] != 1)
-			return false;
-	return true;
-}
-
-static bool reached(struct oc_op *op, uint32_t peer, uint32_t phase)
-{
-	if (!oc_group_reached(op->group, peer, phase))
-		return false;
-	op->err = oc_op_failure(op, oc_group_line(op->group, peer));
-	if (!op->err && !op->bind->pair &&
-	    oc_group_line(op->group, peer)->bytes != op->plan->shape.bytes)
-		op->err = -EMSGSIZE;
-	return true;
-}
-
-/* Whether the step is done now. @state keeps how far a SEND or RECV has come:
- * 0 not begun, 2 posted. */
-static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *state)
-{
-	if (!applies(op, step))
-		return true;
-	switch (step->kind) {
-	case OC_STEP_COPY:
-		op->err = oc_transfer_run(op, step);
-		return true;
-	case OC_STEP_CALC:
-		op->err = oc_fold_run(op, step);
-		return true;
-	case OC_STEP_STAGE:
-		if (op->foreign && oc_line_flags(op->line) & OC_BOARD_SEND_STAGED)
-			op->err = oc_slot_stage(op);
-		return true;
-	case OC_STEP_POST:
-		oc_group_post(op->group, step->phase);
-		return true;
-	case OC_STEP_WAIT:
-		return step->flags & OC_STEP_PAIR ? oc_pair_met(op, step)
-						  : reached(op, step->peer, step->phase);
-	case OC_STEP_SEND:
-		if (*state != 2)
-			oc_group_post(op->group, step->phase);
-		*state = 2;
-		return reached(op, step->peer, step->reply);
-	case OC_STEP_RECV:
-		if (!reached(op, step->peer, step->phase))
-			return false;
-		if (!op->err)
-			op->err = oc_transfer_run(op, step);
-		if (!op->err)
-			oc_group_post(op->group, step->reply);
-		return true;
-	}
-	return true;
-}
-
-/* A turn of waiting for the phase a step wants. */
-static int wait_for(struct oc_op *op, const struct oc_step *step)
-{
-	struct oc_board_line *line = oc_group_line(op->group, step->peer);
-	uint32_t phase = step->kind == OC_STEP_SEND ? step->reply : step->phase;
-	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
-
-	/* It may have come since the step was looked at, and left. */
-	if (seen >= oc_board_word(op->group->seq, phase))
-		return 0;
-	return oc_op_idle(op, step->peer, line, seen);
-}
-
-/* Whether a step, in the state run_step() left it in or done (1), has a phase to post. */
-static bool will_post(const struct oc_step *step, uint8_t state)
-{
-	return !state && (step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
-			  step->kind == OC_STEP_SEND);
-}
-
-static int run_steps(struct oc_op *op)
-{
-	struct oc_group *group = op->group;
-	const struct oc_plan *plan = op->plan;
-	const struct oc_step *steps = oc_plan_steps(plan);
-	uint8_t *done = group->done;
-	uint32_t first = 0;
-
-	memset(done, 0, plan->nsteps);
-	while (first < plan->nsteps) {
-		uint32_t stuck = plan->nsteps;
-		bool moved = false;
-		bool owes = false; /* an earlier step has a phase still to post */
-
-		for (uint32_t i = first; i < plan->nsteps; i++) {
-			const struct oc_step *step = &steps[i];
-
-			if (done[i] == 1)
-				continue;
-			if (deps_done(op, step) && !(owes && will_post(step, done[i]))) {
-				if (run_step(op, step, &done[i])) {
-					done[i] = 1;
-					moved = true;
-				} else if (stuck == plan->nsteps) {
-					stuck = i;
-				}
-				if (op->err)
-					return op->err;
-			}
-			owes = owes || will_post(step, done[i]);
-		}
-		while (first < plan->nsteps && done[first] == 1)
-			first++;
-		if (moved) {
-			group->wait.turns = 0;
-		} else if (stuck < plan->nsteps) {
-			int err = wait_for(op, &steps[stuck]);
-
-			if (err)
-				return err;
-		}
-	}
-	return 0;
-}
+#define LOOK_ALIVE 1024 /* looks at an operation between those at a peer's process */
 
 /* Whether the plan is for this place in such a group, and stays within what it is bound to. */
 static bool fits(const struct oc_op *op)
@@ -184,57 +33,321 @@ static bool fits(const struct oc_op *op)
 	       plan->need[OC_SLOT_SCRATCH] <= bind->scratch_bytes;
 }
 
-int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
+static struct oc_op *op_of(struct oc_issued *issued)
 {
-	struct oc_op op = {.group = group,
-			   .plan = plan,
-			   .bind = bind,
-			   .all_direct = -1,
-			   .send_place = -1,
-			   .recv_place = -1};
-	bool offered;
-	int err = fits(&op) ? 0 : -EINVAL;
+	return (struct oc_op *)issued;
+}
 
-	op.line = oc_group_begin(group);
-	oc_window_begin(&op.window, group->node);
-	op.window.urgent = plan->shape.eager;
-	if (plan->shape.stream)
-		oc_store_policy_begin(&op.stores, &group->stores, plan->shape.coll,
-				      bind->send_bytes + bind->recv_bytes);
-	if (!err && plan->nsteps > group->done_bytes) {
-		uint8_t *done = realloc(group->done, plan->nsteps);
+static void end(struct oc_op *op)
+{
+	oc_group_retire(op->group, &op->issued);
+	oc_remote_end(op);
+	oc_window_end(&op->window);
+	oc_slot_end(op);
+	if (op->room)
+		oc_group_give_room(op->group, op->room);
+	op->state = OC_OP_ENDED;
+}
 
-		if (done) {
-			group->done = done;
-			group->done_bytes = plan->nsteps;
-		} else {
-			err = -ENOMEM;
-		}
+/* Its steps are done, or it has failed. */
+static void stop(struct oc_op *op, int err)
+{
+	op->err = err;
+	if (!err) {
+		oc_store_policy_end(&op->stores);
+		end(op);
+		return;
+	}
+	oc_group_fail(op->group, op->issued.seq, err);
+	op->state = OC_OP_QUITTING;
+	/* What peers read in an eager plan is none of the caller's. */
+	if (!op->offered || op->plan->shape.eager)
+		end(op);
+}
+
+/* With a line of its own. */
+static void start(struct oc_op *op)
+{
+	struct oc_group *group = op->group;
+	const struct oc_plan *plan = op->plan;
+	int err = op->err;
+
+	op->line = oc_group_take_line(group, &op->issued);
+	op->state = OC_OP_RUNNING;
+	if (!err && !fits(op))
+		err = -EINVAL;
+	if (!err) {
+		op->room = oc_group_take_room(group, plan->nsteps);
+		err = op->room ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		memset(op->room->done, 0, plan->nsteps);
+		oc_window_begin(&op->window, group->node);
+		op->window.urgent = plan->shape.eager;
+		if (plan->shape.stream)
+			oc_store_policy_begin(&op->stores, &group->stores, plan->shape.coll,
+					      op->bind->send_bytes + op->bind->recv_bytes);
+		err = oc_slot_bind(op);
 	}
 	if (!err)
-		err = oc_slot_bind(&op);
-	if (!err)
-		err = oc_slot_offer(&op);
-	offered = !err;
-	if (!err)
-		err = run_steps(&op);
+		err = oc_slot_offer(op);
+	op->offered = !err;
 	if (err)
-		oc_group_fail(group, err);
+		stop(op, err);
+}
+
+/* One that is gone has retired everything. */
+static void bury(struct oc_group *group, uint32_t peer)
+{
+	group->over[peer] = UINT64_MAX;
+}
+
+/* Once in a while: costs a system call. */
+static bool is_gone(struct oc_op *op, uint32_t peer)
+{
+	struct oc_group *group = op->group;
+
+	return op->looks++ % LOOK_ALIVE == LOOK_ALIVE - 1 && peer != group->rank &&
+	       !oc_node_peer_alive(group->node, group->node_rank[peer]);
+}
+
+static void look_alive(struct oc_op *op, uint32_t peer)
+{
+	if (is_gone(op, peer))
+		bury(op->group, peer);
+}
+
+static bool try_start(struct oc_op *op)
+{
+	uint32_t peer;
+
+	if (!oc_group_has_line(op->group, &op->issued, &peer)) {
+		look_alive(op, peer);
+		return false;
+	}
+	start(op);
+	return true;
+}
+
+/* A pass in which nothing was ready: whether that will ever be, 0 or -errno. */
+static int despair(struct oc_op *op, uint32_t stuck)
+{
+	uint32_t peer = oc_steps_peer(op, stuck);
+	int err = oc_op_look_around(op, op->looks);
+
+	if (!is_gone(op, peer) || err)
+		return err;
+	/* It may have posted its last word before it left. */
+	err = oc_steps_pass(op, &stuck);
+	if (err)
+		return err;
+	op->group->lost = (int)peer;
+	return -EPIPE;
+}
+
+static bool try_steps(struct oc_op *op)
+{
+	uint32_t stuck;
+	int moved = oc_slot_serve(op);
+
+	if (!moved)
+		moved = oc_steps_pass(op, &stuck);
+	if (!moved && op->first < op->plan->nsteps)
+		moved = despair(op, stuck);
+	if (moved < 0 || op->first == op->plan->nsteps)
+		stop(op, moved < 0 ? moved : 0);
+	return moved;
+}
+
+static bool try_quit(struct oc_op *op)
+{
+	int peer = oc_group_inside(op->group, op->issued.seq);
+
+	if (peer >= 0)
+		look_alive(op, (uint32_t)peer);
 	else
-		oc_store_policy_end(&op.stores);
-	/* What peers read in an eager plan is none of the caller's. */
-	if (err && offered && !plan->shape.eager)
-		oc_group_quit(group);
-	oc_group_end(group);
-	oc_remote_end(&op);
-	oc_window_end(&op.window);
-	oc_slot_end(&op);
+		end(op);
+	return peer < 0;
+}
+
+/* Goes on with an operation as far as that is possible now. Whether it was. */
+static bool advance(struct oc_op *op)
+{
+	bool moved = false;
+
+	op->busy = true;
+	if (op->state == OC_OP_ISSUED)
+		moved = try_start(op);
+	else if (op->state == OC_OP_RUNNING)
+		moved = try_steps(op);
+	else
+		moved = try_quit(op);
+	op->busy = false;
+	return moved;
+}
+
+/* Goes on with all that are under way, but those somebody is at. Others may end meanwhile. */
+static bool advance_all(struct oc_group *group)
+{
+	uint64_t last = 0;
+	bool moved = false;
+
+	for (;;) {
+		struct oc_issued *at = group->first;
+
+		while (at && (at->seq <= last || op_of(at)->busy))
+			at = at->next;
+		if (!at)
+			return moved;
+		last = at->seq;
+		moved = advance(op_of(at)) || moved;
+	}
+}
+
+static int turn(struct oc_op *op)
+{
+	struct oc_group *group = op->group;
+	int err = op->state == OC_OP_RUNNING ? oc_slot_serve(op) : 0;
+
+	if (group->first == &op->issued && !op->issued.next)
+		return err;
+	if (!group->asking) {
+		if (advance_all(group))
+			group->wait.turns = 0;
+		return err;
+	}
+	for (struct oc_issued *at = group->first; at; at = at->next)
+		if (at != &op->issued && op_of(at)->state == OC_OP_RUNNING)
+			/* What it failed with it will find out again. */
+			oc_slot_serve(op_of(at));
 	return err;
+}
+
+static void issue(struct oc_op *op, struct oc_group *group, const struct oc_plan *plan,
+		  const struct oc_bind *bind)
+{
+	*op = (struct oc_op){.group = group,
+			     .plan = plan,
+			     .bind = bind,
+			     .turn = turn,
+			     .all_direct = -1,
+			     .send_place = -1,
+			     .recv_place = -1};
+	oc_group_issue(group, &op->issued);
+}
+
+/* A turn of waiting for @peer to retire what the operation's line was last used for. */
+static void await_peer(struct oc_op *op, uint32_t peer)
+{
+	struct oc_group *group = op->group;
+	/* Nobody is woken for a retirement, but when the peer goes on after it. */
+	struct oc_board_line *next = oc_group_line(group, op->issued.seq + 1, peer);
+	uint64_t word = atomic_load_explicit(&next->word, memory_order_relaxed);
+
+	turn(op);
+	if (oc_group_idle(group, peer, next, word) < 0)
+		bury(group, peer);
+}
+
+/* One's own earlier operation on the line. */
+static struct oc_op *line_owner(struct oc_op *op)
+{
+	struct oc_issued *at = op->group->first;
+
+	while ((op->issued.seq - at->seq) % OC_BOARD_LINES)
+		at = at->next;
+	return op_of(at);
+}
+
+static void await_line(struct oc_op *op)
+{
+	uint32_t peer;
+
+	while (!oc_group_has_line(op->group, &op->issued, &peer)) {
+		if (peer == op->group->rank)
+			oc_exec_wait(line_owner(op));
+		else
+			await_peer(op, peer);
+	}
+	op->group->wait.turns = 0;
+	start(op);
+}
+
+static void run(struct oc_op *op)
+{
+	int err = 0;
+
+	while (op->first < op->plan->nsteps && err >= 0) {
+		uint32_t stuck;
+
+		err = oc_steps_pass(op, &stuck);
+		if (err > 0)
+			op->group->wait.turns = 0;
+		else if (!err && stuck < op->plan->nsteps)
+			err = oc_steps_idle(op, stuck);
+	}
+	stop(op, err < 0 ? err : 0);
+}
+
+static void quit(struct oc_op *op)
+{
+	struct oc_group *group = op->group;
+	int peer;
+
+	while ((peer = oc_group_inside(group, op->issued.seq)) >= 0) {
+		struct oc_board_line *line = oc_op_line(op, (uint32_t)peer);
+		uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
+
+		turn(op);
+		if (oc_group_inside(group, op->issued.seq) == peer &&
+		    oc_group_idle(group, (uint32_t)peer, line, word) < 0)
+			bury(group, (uint32_t)peer);
+	}
+	group->wait.turns = 0;
+	end(op);
+}
+
+int oc_exec_wait(struct oc_op *op)
+{
+	op->busy = op->waits = true;
+	if (op->state == OC_OP_ISSUED)
+		await_line(op);
+	if (op->state == OC_OP_RUNNING)
+		run(op);
+	if (op->state == OC_OP_QUITTING)
+		quit(op);
+	return op->err;
+}
+
+int oc_exec_inline(struct oc_group *group, const struct oc_plan *plan, const struct oc_bind *bind)
+{
+	struct oc_op op;
+
+	issue(&op, group, plan, bind);
+	return oc_exec_wait(&op);
+}
+
+void oc_exec_begin(struct oc_op *op, struct oc_group *group, const struct oc_plan *plan,
+		   const struct oc_bind *bind)
+{
+	issue(op, group, plan, bind);
+	advance(op);
+}
+
+bool oc_exec_test(struct oc_op *op, int *err)
+{
+	if (op->state != OC_OP_ENDED)
+		advance_all(op->group);
+	*err = op->state == OC_OP_ENDED ? op->err : 0;
+	return op->state == OC_OP_ENDED;
 }
 
 void oc_exec_decline(struct oc_group *group, int err)
 {
-	oc_group_begin(group);
-	oc_group_fail(group, err);
-	oc_group_end(group);
+	static const struct oc_bind nothing;
+	struct oc_op op;
+
+	issue(&op, group, NULL, &nothing);
+	op.err = err;
+	oc_exec_wait(&op);
 }

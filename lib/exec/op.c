@@ -6,19 +6,23 @@
 int oc_op_failure(struct oc_op *op, struct oc_board_line *line)
 {
 	return oc_board_failure(atomic_load_explicit(&line->word, memory_order_acquire),
-				op->group->seq);
+				op->issued.seq);
+}
+
+int oc_op_look_around(struct oc_op *op, uint32_t turn)
+{
+	return turn % LOOK_AROUND ? 0 : oc_group_failure(op->group, op->issued.seq);
 }
 
 int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_board_line *line, uint64_t seen)
 {
-	int err = op->serve(op);
+	int err = op->turn(op);
 
 	if (err)
 		return err;
 	err = oc_op_failure(op, line);
-	if (!err && op->group->wait.turns > op->group->node->spin &&
-	    op->group->wait.turns % LOOK_AROUND == 0)
-		err = oc_group_failure(op->group);
+	if (!err && op->group->wait.turns > op->group->node->spin)
+		err = oc_op_look_around(op, op->group->wait.turns);
 	if (err)
 		return err;
 	return oc_group_idle(op->group, peer, line, seen);
@@ -26,14 +30,14 @@ int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_board_line *line, uint
 
 int oc_op_idle_beside(struct oc_op *op, uint32_t peer)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 
 	return oc_op_idle(op, peer, line, atomic_load_explicit(&line->word, memory_order_relaxed));
 }
 
 uint64_t oc_op_arena_offset(struct oc_op *op, uint32_t member, enum oc_slot slot)
 {
-	struct oc_board_line *line = oc_group_line(op->group, member);
+	struct oc_board_line *line = oc_op_line(op, member);
 
 	if (slot == OC_SLOT_RECV)
 		return line->recv;

@@ -4,8 +4,8 @@
 
 /*
  * One operation as one member runs it: the plan, the buffers it is bound to, where it
- * is with them, and how it waits. What the executors share. Belongs to the calling
- * thread.
+ * is with them, and how it waits. What the executors share. Belongs to whoever asked for it (a
+ * call, a request), and to the thread that calls on its group.
  */
 
 #include <stdbool.h>
@@ -50,12 +50,27 @@ struct oc_bind {
 /* Bytes staged before readers are told: they stay in a second-level cache. */
 #define OC_OP_CHUNK ((size_t)64 << 10)
 
+enum oc_op_state {
+	OC_OP_ISSUED, /* has a number, and no line yet */
+	OC_OP_RUNNING,
+	OC_OP_QUITTING, /* failed; peers may be at its buffers */
+	OC_OP_ENDED,
+};
+
 struct oc_op {
+	struct oc_issued issued; /* first */
 	struct oc_group *group;
 	const struct oc_plan *plan;
 	const struct oc_bind *bind;
-	int (*serve)(struct oc_op *op); /* what peers ask for in the line: each turn of waiting */
+	int (*turn)(struct oc_op *op); /* what else is to be done in each turn of waiting */
 	struct oc_board_line *line;
+	struct oc_op_room *room;
+	enum oc_op_state state;
+	bool busy;	   /* somebody is at it, further out on the stack */
+	bool waits;	   /* its steps may wait: nothing else can be done */
+	bool offered;	   /* peers have been told of its slots */
+	uint32_t first;	   /* step not done */
+	uint32_t looks;	   /* since the last that was done */
 	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
 	bool parted;	   /* some pair is not together */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
@@ -70,12 +85,22 @@ struct oc_op {
 	int err;
 };
 
+/* The descriptor of member @peer. */
+static inline struct oc_board_line *oc_op_line(const struct oc_op *op, uint32_t peer)
+{
+	return oc_group_line(op->group, op->issued.seq, peer);
+}
+
 /* Why the owner of a line gave up, and posts no phase any more, as -errno; 0: it has not. */
 int oc_op_failure(struct oc_op *op, struct oc_board_line *line);
 
+/* The same of all members, once in a while: for those who wait for a third one. */
+int oc_op_look_around(struct oc_op *op, uint32_t turn);
+
 /* A turn of waiting for a change of @peer's line, which held @seen; serves those
- * who wait for this rank. 0, -EPIPE with the peer gone, what staging failed with, or why
- * a member gave up: not this peer perhaps, but one that waits for this rank to leave. */
+ * who wait for this rank, and goes on with what else is under way. 0, -EPIPE with the peer gone,
+ * what staging failed with, or why a member gave up: not this peer perhaps, but one that waits for
+ * this rank to leave. */
 int oc_op_idle(struct oc_op *op, uint32_t peer, struct oc_board_line *line, uint64_t seen);
 
 /* The same, for a change of anything but the word in @peer's line of this operation. */
@@ -100,6 +125,13 @@ static inline uint32_t oc_line_flags(struct oc_board_line *line)
 	return atomic_load_explicit(&line->flags, memory_order_acquire);
 }
 
+/* What is noted of a slot of member @peer; only once anything has been. */
+static inline struct oc_remote *oc_op_remote(const struct oc_op *op, uint32_t peer,
+					     enum oc_slot slot)
+{
+	return &op->room->remote[slot == OC_SLOT_RECV ? op->group->size + peer : peer];
+}
+
 /*
  * Counts bytes that plain loads and stores took from a slot of @peer or to it. Each byte that goes
  * from one rank to another is counted once, by who takes it there: what is staged is not when it is
@@ -112,11 +144,11 @@ static inline void oc_op_count(struct oc_op *op, enum oc_slot slot, uint32_t pee
 
 	if (peer == group->rank)
 		return;
-	flags = oc_line_flags(oc_group_line(group, peer));
+	flags = oc_line_flags(oc_op_line(op, peer));
 	if (slot == OC_SLOT_SCRATCH || (slot == OC_SLOT_SEND && flags & OC_BOARD_SEND_STAGED))
 		mech = OC_MECH_STAGED;
 	else if (flags & (slot == OC_SLOT_SEND ? OC_BOARD_SEND_AWAY : OC_BOARD_RECV_AWAY))
-		mech = oc_group_remote(group, peer, slot)->view.mech->bit;
+		mech = oc_op_remote(op, peer, slot)->view.mech->bit;
 	oc_access_count(&oc_group_moved, mech, len);
 }
 

@@ -9,7 +9,7 @@
 /* Puts this rank's parcel up at the owner: one at a time. */
 static int announce(struct oc_op *op, uint32_t peer)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 	uint32_t mine = (op->group->rank + 1) << OC_BOARD_ASK_PARCEL;
 
 	for (;;) {
@@ -30,7 +30,7 @@ static int announce(struct oc_op *op, uint32_t peer)
 /* The owner looks at what it is asked for whenever it waits. */
 static int await_answer(struct oc_op *op, uint32_t peer)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 
 	while (atomic_load_explicit(&line->asked, memory_order_acquire) >> OC_BOARD_ASK_PARCEL ==
 	       op->group->rank + 1) {
@@ -50,6 +50,8 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 	char *box = oc_keep_take(&op->parcel, OC_OP_CHUNK), *at = here;
 	int err = box ? 0 : -ENOMEM;
 
+	/* There is one parcel a rank, which is this operation's. */
+	op->group->asking = true;
 	while (len && !err) {
 		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
 
@@ -71,6 +73,7 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 		len -= part;
 		oc_access_count(&oc_group_moved, OC_MECH_STAGED, part);
 	}
+	op->group->asking = false;
 	return err;
 }
 

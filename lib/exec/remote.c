@@ -99,9 +99,9 @@ void oc_remote_end(struct oc_op *op)
 	struct oc_group *group = op->group;
 
 	for (uint32_t i = 0; op->shown && i < 2 * group->size; i++) {
-		struct oc_remote *remote = &group->remote[i];
+		struct oc_remote *remote = &op->room->remote[i];
 
-		if (remote->seq == group->seq && remote->shown) {
+		if (remote->seq == op->issued.seq && remote->shown) {
 			oc_access_release(&remote->view);
 			remote->shown = false;
 			op->shown--;
@@ -123,7 +123,7 @@ struct told {
 /* A slot that needed none of this, had its owner's arena been mapped. */
 static bool is_in_arena(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
+	uint32_t flags = oc_line_flags(oc_op_line(op, peer));
 
 	if (slot == OC_SLOT_SEND)
 		return !(flags & OC_BOARD_SEND_AWAY);
@@ -133,7 +133,7 @@ static bool is_in_arena(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 static void ask_line(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct told *told)
 {
 	struct oc_group *group = op->group;
-	struct oc_board_line *line = oc_group_line(group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 	uint32_t flags = oc_line_flags(line), rank = group->node_rank[peer];
 	uint32_t place =
 		flags >> (slot == OC_SLOT_RECV ? OC_BOARD_RECV_PLACE : OC_BOARD_SEND_PLACE);
@@ -167,14 +167,14 @@ char *oc_remote_at(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t 
 	struct oc_remote *remote;
 	struct told told;
 
-	if (!group->remote)
-		group->remote = calloc(2 * (size_t)group->size, sizeof(*group->remote));
-	if (!group->remote)
+	if (!op->room->remote)
+		op->room->remote = calloc(2 * (size_t)group->size, sizeof(*remote));
+	if (!op->room->remote)
 		return NULL;
-	remote = oc_group_remote(group, peer, slot);
-	if (remote->seq != group->seq) {
+	remote = oc_op_remote(op, peer, slot);
+	if (remote->seq != op->issued.seq) {
 		ask_line(op, peer, slot, &told);
-		remote->seq = group->seq;
+		remote->seq = op->issued.seq;
 		remote->shown = oc_access_at(group->node, &told.target,
 					     slot == OC_SLOT_RECV ? OC_PUT : OC_GET, 0, off + len,
 					     &remote->view);

@@ -14,8 +14,8 @@
  * In an eager plan what peers read has been copied into the ring before READY, and so
  * have the tables of v-collectives.
  * The owner may be operations ahead then: a line of its board and a place in
- * the ring are used again at the same time, so the wait for the first, in
- * oc_group_begin(), protects the second.
+ * the ring are used again at the same time, so what protects the first,
+ * oc_group_has_line(), protects the second.
  */
 #include "exec/slot.h"
 
@@ -45,18 +45,18 @@ static const struct oc_step *send_stage(const struct oc_plan *plan)
 }
 
 /* This operation's place in the ring, or NULL. */
-static char *ring_place(struct oc_group *group)
+static char *ring_place(struct oc_op *op)
 {
-	char *ring = oc_keep_take(&group->ring, (size_t)OC_BOARD_LINES * OC_EAGER_MAX);
+	char *ring = oc_keep_take(&op->group->ring, (size_t)OC_BOARD_LINES * OC_EAGER_MAX);
 
-	return ring ? ring + group->seq % OC_BOARD_LINES * OC_EAGER_MAX : NULL;
+	return ring ? ring + op->issued.seq % OC_BOARD_LINES * OC_EAGER_MAX : NULL;
 }
 
 /* A peer may have nothing else to do with this rank, which does not wait for it then. */
 static int place_table(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
-	char *place = ring_place(op->group);
+	char *place = ring_place(op);
 
 	if (!place)
 		return -ENOMEM;
@@ -94,7 +94,7 @@ static int stage_eager(struct oc_op *op)
 {
 	struct oc_group *group = op->group;
 	const struct oc_plan *plan = op->plan;
-	char *place = ring_place(group);
+	char *place = ring_place(op);
 	struct oc_store_turn turn;
 
 	if (!place)
@@ -129,9 +129,8 @@ int oc_slot_offer(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
 	struct oc_board_line *line = op->line;
-	struct oc_group *group = op->group;
 	uint64_t ready = UINT64_MAX;
-	uint32_t flags = 0;
+	uint32_t flags = oc_line_flags(line) & OC_BOARD_SOLE;
 
 	look_at_heap();
 	line->send = line->recv = 0;
@@ -162,7 +161,7 @@ int oc_slot_offer(struct oc_op *op)
 		flags |= OC_BOARD_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
-	oc_group_post(group, OC_PHASE_READY);
+	oc_group_post(op->group, op->issued.seq, OC_PHASE_READY);
 	return 0;
 }
 
@@ -219,8 +218,7 @@ static int restage(struct oc_op *op)
 	return oc_slot_stage(op);
 }
 
-/* Does what peers ask for who cannot get at this rank's slots. */
-static int serve(struct oc_op *op)
+int oc_slot_serve(struct oc_op *op)
 {
 	uint32_t asked = atomic_load_explicit(&op->line->asked, memory_order_acquire);
 	int err = 0;
@@ -240,7 +238,6 @@ int oc_slot_bind(struct oc_op *op)
 
 	op->foreign = bind->send_bytes && !op->plan->shape.eager &&
 		      !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(op->plan);
-	op->serve = serve;
 	op->line->scratch = 0;
 	/* Most plans use the scratch slot only where a receive slot is out of reach,
 	 * which shows later. */
@@ -256,7 +253,7 @@ static char *arena_at(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64
 /* Waits until bytes [0, end) of @peer's send slot may be read. */
 static int wait_ready(struct oc_op *op, uint32_t peer, uint64_t end)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 
 	while (atomic_load_explicit(&line->ready, memory_order_acquire) < end) {
 		int err = oc_op_idle_beside(op, peer);
@@ -268,9 +265,17 @@ static int wait_ready(struct oc_op *op, uint32_t peer, uint64_t end)
 	return 0;
 }
 
+bool oc_slot_is_ready(const struct oc_op *op, uint32_t peer, uint64_t end)
+{
+	struct oc_board_line *line = oc_op_line(op, peer);
+
+	return oc_line_flags(line) & OC_BOARD_SEND_AWAY ||
+	       atomic_load_explicit(&line->ready, memory_order_acquire) >= end;
+}
+
 const char *oc_slot_send_at(struct oc_op *op, uint32_t peer, uint64_t off, size_t len)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 	uint32_t flags = oc_line_flags(line);
 
 	if (flags & OC_BOARD_SEND_AWAY)
@@ -282,7 +287,7 @@ const char *oc_slot_send_at(struct oc_op *op, uint32_t peer, uint64_t off, size_
 
 int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len, const char **at)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
+	uint32_t flags = oc_line_flags(oc_op_line(op, peer));
 	int err = 0;
 
 	if (!(flags & OC_BOARD_SEND_AWAY))
@@ -294,24 +299,24 @@ int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len
 /* Asks @peer to stage its send slot, and waits until it has begun. */
 static int ask_to_stage(struct oc_op *op, uint32_t peer)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
+
+	int err = 0;
 
 	atomic_fetch_or_explicit(&line->asked, OC_BOARD_ASK_STAGE, memory_order_release);
+	op->group->asking = true;
 	/* The owner looks at this whenever it waits. */
-	while (oc_line_flags(line) & OC_BOARD_SEND_AWAY) {
-		int err = oc_op_idle_beside(op, peer);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	while (!err && oc_line_flags(line) & OC_BOARD_SEND_AWAY)
+		err = oc_op_idle_beside(op, peer);
+	op->group->asking = false;
+	return err;
 }
 
 /* From the arena, following what is staged. */
 static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, size_t len,
 		      struct oc_store_turn *stores)
 {
-	struct oc_board_line *line = oc_group_line(op->group, peer);
+	struct oc_board_line *line = oc_op_line(op, peer);
 
 	oc_op_count(op, OC_SLOT_SEND, peer, len);
 	while (len) {
@@ -336,7 +341,7 @@ static int read_arena(struct oc_op *op, char *dst, uint32_t peer, uint64_t off, 
 int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_t len,
 		 struct oc_store_turn *stores)
 {
-	uint32_t flags = oc_line_flags(oc_group_line(op->group, peer));
+	uint32_t flags = oc_line_flags(oc_op_line(op, peer));
 	const char *src = NULL;
 	int err = 0;
 
@@ -358,7 +363,7 @@ int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_
 char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 {
 	struct oc_group *group = op->group;
-	struct oc_board_line *line = oc_group_line(group, ref.rank);
+	struct oc_board_line *line = oc_op_line(op, ref.rank);
 
 	if (ref.rank == group->rank) {
 		switch (ref.slot) {

@@ -7,6 +7,7 @@
  * how to get at the peers', wherever they are.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,9 +29,15 @@ void oc_slot_end(struct oc_op *op);
  * send slot is staged first. 0 or -ENOMEM. */
 int oc_slot_offer(struct oc_op *op);
 
+/* Does what peers ask for who cannot get at this rank's slots. 0 or -errno. */
+int oc_slot_serve(struct oc_op *op);
+
 /* Copies the send slot into the staging area, telling readers as it goes. 0 or
  * -ENOMEM. */
 int oc_slot_stage(struct oc_op *op);
+
+/* False if bytes [0, end) of @peer's send slot are to be waited for. */
+bool oc_slot_is_ready(const struct oc_op *op, uint32_t peer, uint64_t end);
 
 /* [off, off + len) of @peer's send slot, if it is memory here now; NULL when it
  * is not staged so far, or is to be read by oc_slot_read(). */

@@ -106,6 +106,17 @@ static int copy_all(struct oc_op *op, const struct oc_step *step)
 	return err;
 }
 
+bool oc_transfer_is_ready(struct oc_op *op, const struct oc_step *step)
+{
+	struct oc_ref src = step->src;
+
+	if (!step->len || src.slot != OC_SLOT_SEND || src.rank == op->group->rank)
+		return true;
+	if (step->flags & OC_STEP_SRC_INDEXED)
+		op->err = indexed(op, src.rank, &src.off);
+	return op->err || oc_slot_is_ready(op, src.rank, src.off + step->len);
+}
+
 int oc_transfer_run(struct oc_op *op, const struct oc_step *step)
 {
 	struct oc_ref src = step->src, dst = step->dst;

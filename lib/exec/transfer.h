@@ -4,11 +4,15 @@
 
 /* COPY steps, and the copying half of RECV: from slot to slot, wherever they are. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "bytes/store_policy.h"
 #include "exec/op.h"
 #include "plan/plan.h"
+
+/* False if a run would wait for what a peer is staging. */
+bool oc_transfer_is_ready(struct oc_op *op, const struct oc_step *step);
 
 /* 0 or -errno. */
 int oc_transfer_run(struct oc_op *op, const struct oc_step *step);

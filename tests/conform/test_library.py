@@ -36,6 +36,12 @@ def test_messages_of_plans(runner: Runner) -> None:
     run(runner, "test_exec")
 
 
+@pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged", "staged", "cma,staged"])
+def test_operations_under_way_together(runner: Runner, mech: str) -> None:
+    done = runner.run(runner.build / "tests" / "test_flight", env={"ONECOPY_MECH": mech}, timeout=240, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
 @pytest.mark.parametrize("mech", MECHANISMS)
 @pytest.mark.parametrize("program", ["test_region", "test_region_end", "test_mech"])
 def test_mechanism(runner: Runner, program: str, mech: str) -> None:
@@ -43,7 +49,7 @@ def test_mechanism(runner: Runner, program: str, mech: str) -> None:
 
 
 @pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged"])
-@pytest.mark.parametrize("program", ["test_exec", "test_keep", "test_region"])
+@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep", "test_region"])
 def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     """The same where peers' arenas are seen through a few windows of 2 MiB: conform/small_windows.c."""
     done = runner.run(
@@ -58,7 +64,7 @@ def test_another_mechanism(runner: Runner, program: str) -> None:
     run(runner, f"{program}_proc", "proc")
 
 
-@pytest.mark.parametrize("program", ["test_exec", "test_keep"])
+@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep"])
 def test_operations_by_another(runner: Runner, program: str) -> None:
     done = runner.run(
         runner.build / "tests" / f"{program}_proc", env={"ONECOPY_MECH": "proc"}, timeout=240, check=False

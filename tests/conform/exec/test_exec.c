@@ -8,75 +8,9 @@
 
 #include "exec/inline.h"
 #include "../members.h"
-#include "plan/check.h"
 #include "plan/draft.h"
+#include "plans.h"
 #include "../share.h"
-
-enum { FIRST = OC_PHASE_READY + 1 };
-
-static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply)
-{
-	return (struct oc_step){.kind = (uint8_t)kind,
-				.peer = (uint16_t)peer,
-				.phase = (uint16_t)phase,
-				.reply = (uint16_t)reply};
-}
-
-static struct oc_plan *finish(struct oc_draft *draft)
-{
-	struct oc_plan *plan = oc_draft_finish(draft);
-	char why[128];
-
-	CHECK(plan);
-	if (oc_plan_check(plan, plan->size, why, sizeof(why)))
-		job_fail(__FILE__, __LINE__, why, 0, 1);
-	return plan;
-}
-
-/* Everybody's bytes to the next rank, in two pieces that are both under way at once. */
-static struct oc_plan *plan_ring(const struct job *job, uint64_t bytes)
-{
-	uint32_t me = job->rank, n = job->nranks, next = (me + 1) % n, last = (me + n - 1) % n;
-	struct oc_shape shape = {
-		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
-	struct oc_draft draft = {.shape = shape};
-
-	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
-	for (uint32_t i = 0; i < 2; i++)
-		oc_draft_add(&draft, message(OC_STEP_SEND, next, FIRST + i, FIRST + 2 + i),
-			     draft.nsteps);
-	for (uint32_t i = 0; i < 2; i++) {
-		struct oc_step step = message(OC_STEP_RECV, last, FIRST + i, FIRST + 2 + i);
-		uint64_t half = bytes / 2;
-
-		step.len = i ? bytes - half : half;
-		step.src = oc_ref(OC_SLOT_SEND, last, i * half);
-		step.dst = oc_ref(OC_SLOT_RECV, me, i * half);
-		oc_draft_add(&draft, step, draft.nsteps);
-	}
-	return finish(&draft);
-}
-
-/* Rank 0's bytes from hand to hand: each passes on only what has come. */
-static struct oc_plan *plan_chain(const struct job *job, uint64_t bytes)
-{
-	uint32_t me = job->rank, n = job->nranks;
-	struct oc_shape shape = {
-		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
-	struct oc_draft draft = {.shape = shape};
-	struct oc_step step = message(OC_STEP_RECV, me - 1, FIRST + 1, FIRST);
-
-	if (me == 0)
-		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
-	step.len = bytes;
-	step.src = oc_ref(me > 1 ? OC_SLOT_RECV : OC_SLOT_SEND, me - 1, 0);
-	step.dst = oc_ref(OC_SLOT_RECV, me, 0);
-	if (me)
-		oc_draft_add(&draft, step, draft.nsteps);
-	if (me + 1 < n)
-		oc_draft_add(&draft, message(OC_STEP_SEND, me + 1, FIRST + 1, FIRST), 0);
-	return finish(&draft);
-}
 
 /* @from of rank r is the rank whose bytes it must get. */
 static void repeat(struct job *job, struct oc_group *group, const struct oc_plan *plan, bool heap,
@@ -124,66 +58,12 @@ static void run(struct job *job, struct oc_plan *(*make)(const struct job *, uin
 
 static void test_ring(struct job *job)
 {
-	run(job, plan_ring, true);
+	run(job, plans_ring, true);
 }
 
 static void test_chain(struct job *job)
 {
-	run(job, plan_chain, false);
-}
-
-static void wait_for(struct oc_draft *draft, uint32_t peer, uint32_t phase)
-{
-	oc_draft_add(draft, message(OC_STEP_WAIT, peer, phase, 0), draft->nsteps);
-}
-
-/* Each rank gets the sum of its bytes and those of all before. */
-static struct oc_plan *plan_scan(const struct job *job, uint64_t bytes)
-{
-	uint32_t me = job->rank, n = job->nranks;
-	struct oc_shape shape = {
-		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
-	struct oc_draft draft = {.shape = shape};
-	struct oc_step fold = {
-		.kind = OC_STEP_CALC, .dst = oc_ref(OC_SLOT_RECV, me, 0), .len = bytes};
-
-	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
-	for (uint32_t r = 0; r < me; r++)
-		wait_for(&draft, r, OC_PHASE_READY);
-	oc_draft_add(&draft, fold, 0);
-	for (uint32_t r = 0; r <= me; r++)
-		oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, r, 0));
-	oc_draft_add(&draft, message(OC_STEP_POST, 0, FIRST, 0), 0);
-	for (uint32_t r = me + 1; r < n; r++)
-		wait_for(&draft, r, FIRST);
-	return finish(&draft);
-}
-
-/* The same for the last rank alone: each adds its bytes to what the one before has, in its scratch
- * slot. */
-static struct oc_plan *plan_pass(const struct job *job, uint64_t bytes)
-{
-	uint32_t me = job->rank, n = job->nranks;
-	bool last = me == n - 1;
-	struct oc_shape shape = {
-		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
-	struct oc_draft draft = {.shape = shape};
-	struct oc_step fold = {.kind = OC_STEP_CALC, .len = bytes};
-
-	if (me == 0) {
-		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
-		wait_for(&draft, 1, FIRST);
-		return finish(&draft);
-	}
-	wait_for(&draft, me - 1, me > 1 ? FIRST : OC_PHASE_READY);
-	fold.dst = oc_ref(last ? OC_SLOT_RECV : OC_SLOT_SCRATCH, me, 0);
-	oc_draft_add(&draft, fold, 0);
-	oc_draft_operand(&draft, oc_ref(me > 1 ? OC_SLOT_SCRATCH : OC_SLOT_SEND, me - 1, 0));
-	oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, me, 0));
-	oc_draft_add(&draft, message(OC_STEP_POST, 0, FIRST, 0), 0);
-	if (!last)
-		wait_for(&draft, me + 1, FIRST);
-	return finish(&draft);
+	run(job, plans_chain, false);
 }
 
 static void repeat_sum(struct job *job, struct oc_group *group, const struct oc_plan *plan,
@@ -228,7 +108,7 @@ static void test_sums(struct job *job)
 	struct oc_group *group = members_join(job, node);
 
 	for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct oc_plan *plan = (i & 1 ? plan_scan : plan_pass)(job, sizes[i / 4]);
+		struct oc_plan *plan = (i & 1 ? plans_scan : plans_pass)(job, sizes[i / 4]);
 
 		repeat_sum(job, group, plan, i & 2);
 		free(plan);
@@ -248,7 +128,7 @@ static void test_unequal(struct job *job)
 
 	for (uint64_t turn = 0; turn < 20; turn++) {
 		uint64_t bytes = turn % 2 && job->rank ? 1000 : 2000;
-		struct oc_plan *plan = plan_ring(job, bytes);
+		struct oc_plan *plan = plans_ring(job, bytes);
 		struct oc_bind bind = {
 			.send = send, .send_bytes = bytes, .recv = recv, .recv_bytes = bytes};
 		int err = oc_exec_inline(group, plan, &bind);
@@ -284,14 +164,14 @@ static struct oc_plan *plan_late(const struct job *job)
 	copy.src = oc_ref(OC_SLOT_SEND, WRITER, 0);
 	copy.dst = oc_ref(OC_SLOT_RECV, VICTIM, 0);
 	if (job->rank == VICTIM) {
-		oc_draft_add(&draft, message(OC_STEP_WAIT, DYING, FIRST, 0), 0);
+		oc_draft_add(&draft, plans_message(OC_STEP_WAIT, DYING, FIRST, 0), 0);
 	} else if (job->rank == WRITER) {
-		oc_draft_add(&draft, message(OC_STEP_WAIT, VICTIM, OC_PHASE_READY, 0), 0);
+		oc_draft_add(&draft, plans_message(OC_STEP_WAIT, VICTIM, OC_PHASE_READY, 0), 0);
 		for (int i = 0; i < LATE_COPIES; i++)
 			oc_draft_add(&draft, copy, 0);
 		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_POST, .phase = FIRST}, 0);
 	}
-	return finish(&draft);
+	return plans_finish(&draft);
 }
 
 struct late {
@@ -401,7 +281,7 @@ static void pair(struct job *job, struct oc_group *group, uint32_t from, uint32_
 				 .bytes = BYTES};
 	struct oc_draft draft = {.shape = shape};
 	struct oc_plan *plan;
-	struct oc_step step = message(OC_STEP_RECV, from, FIRST, FIRST);
+	struct oc_step step = plans_message(OC_STEP_RECV, from, FIRST, FIRST);
 	struct oc_bind bind = {
 		.send = memory, .send_bytes = BYTES, .recv = memory, .recv_bytes = BYTES};
 
@@ -411,8 +291,8 @@ static void pair(struct job *job, struct oc_group *group, uint32_t from, uint32_
 	if (job->rank == to)
 		oc_draft_add(&draft, step, 0);
 	else
-		oc_draft_add(&draft, message(OC_STEP_SEND, to, FIRST, FIRST), 0);
-	plan = finish(&draft);
+		oc_draft_add(&draft, plans_message(OC_STEP_SEND, to, FIRST, FIRST), 0);
+	plan = plans_finish(&draft);
 	for (uint32_t i = 0; i < BYTES; i++)
 		memory[i] = job->rank == from ? share_pattern(turn, i) : 0xee;
 	CHECK_EQ(oc_exec_inline(group, plan, &bind), 0);

@@ -98,7 +98,7 @@ static void test_direct(struct job *job)
 	before = arena_bytes();
 	for (int i = 0; i < 3; i++) {
 		sum(job, group, send, recv, LONG_BYTES);
-		CHECK_EQ(oc_group_line(group, job->rank)->scratch, 0);
+		CHECK_EQ(oc_group_line(group, group->seq, job->rank)->scratch, 0);
 	}
 	after = arena_bytes();
 	/* Parcels, where windows are too small. */

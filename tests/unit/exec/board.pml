@@ -17,9 +17,9 @@
  * Words are visible at once, which is what the fences of oc_line_publish() are for.
  *
  * Errors to plant: BUG_REUSE a line is written again one operation early; BUG_RETIRED an
- * operation that has ended counts as retired though an earlier one is under way; BUG_QUIT who
- * failed returns at once; BUG_FENCE words are visible late; BUG_ISSUE who begins waits for its
- * line, and does nothing else meanwhile.
+ * operation that is skipped counts as retired though an earlier one of its line is under way;
+ * BUG_QUIT who failed returns at once; BUG_FENCE words are visible late; BUG_ISSUE who begins
+ * waits for its line, and does nothing else meanwhile.
  */
 
 #ifndef N
@@ -65,7 +65,7 @@
 
 /* The boards: a word for each line, what the rest of it was written for, and the ring's place. */
 byte seq[N * LINES], phase[N * LINES], line[N * LINES];
-byte retired[N];
+byte retired[N * LINES];
 
 /* What is true. */
 bool dead[N];
@@ -78,7 +78,7 @@ byte failures = FAILURES, deaths = DEATHS;
 #define HAS_FAILED(p, s) (seq[LINE(p, s)] == (s) && phase[LINE(p, s)] == FAILED)
 #define IS_IN(p, s) \
 	(!dead[p] && seq[LINE(p, s)] == (s) && phase[LINE(p, s)] >= READY && \
-	 phase[LINE(p, s)] < FAILED && retired[p] < (s))
+	 phase[LINE(p, s)] < FAILED && retired[LINE(p, s)] < (s))
 #define IS_SHOWN(p, s) \
 	(line[LINE(p, s)] == (s) && (IS_EAGER(s) || open[AT(p, s)]))
 
@@ -122,9 +122,9 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 
 /* A line is free when every peer has retired the operation it was last used for, and its owner too. */
 #ifdef BUG_REUSE
-#define IS_OVER(p, s) (dead[p] || line[LINE(me, s)] <= retired[p] + 1)
+#define IS_OVER(p, s) (dead[p] || line[LINE(me, s)] <= retired[LINE(p, s)] + LINES)
 #else
-#define IS_OVER(p, s) (dead[p] || line[LINE(me, s)] <= retired[p])
+#define IS_OVER(p, s) (dead[p] || line[LINE(me, s)] <= retired[LINE(p, s)])
 #endif
 #define IS_FREE(s) ALL(IS_OVER, s)
 
@@ -145,15 +145,21 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 #define IS_APART(p, s) (dead[p] || IS_EAGER(s) || touching[p] != AT(me, s))
 #define WAS_READ(p, s) (!dead[p] && touching[p] && line[LINE(me, s)] && touching[p] == AT(me, line[LINE(me, s)]))
 
+/* What of the line is over: all that was issued, but what is under way and what came after that. */
 #ifdef BUG_RETIRED
-#define RETIRE(s) retired[me] = (s > retired[me] -> s : retired[me])
+#define RETIRE(s) retired[LINE(me, s)] = (s > retired[LINE(me, s)] -> s : retired[LINE(me, s)])
 #else
 #define RETIRE(s) \
 	do \
-	:: retired[me] < OPS && at[retired[me] + 1] == ENDED -> retired[me]++ \
+	:: retired[LINE(me, s)] == 0 && FIRST(s) < next && at[FIRST(s)] == ENDED -> \
+		retired[LINE(me, s)] = FIRST(s) \
+	:: retired[LINE(me, s)] > 0 && retired[LINE(me, s)] + LINES < next && \
+	   at[retired[LINE(me, s)] + LINES] == ENDED -> \
+		retired[LINE(me, s)] = retired[LINE(me, s)] + LINES \
 	:: else -> break \
 	od
 #endif
+#define FIRST(s) ((s) % LINES == 0 -> LINES : (s) % LINES)
 
 #define END(s) \
 	assert(ALL(IS_APART, s)); \

@@ -19,12 +19,13 @@ HOLDS = [
     "FLIGHT=2 FAILURES=2 DEATHS=1",
     "N=3",
     "N=3 FLIGHT=2",
+    "N=3 OPS=5 FLIGHT=3",
     "N=3 FAILURES=1 DEATHS=1",
     pytest.param("N=3 OPS=3 FLIGHT=2 FAILURES=1 DEATHS=1", marks=pytest.mark.long(2)),
 ]
 BREAKS = [
     "BUG_REUSE",
-    "BUG_RETIRED FLIGHT=2",
+    "BUG_RETIRED N=3 OPS=5 FLIGHT=3",
     "BUG_QUIT FAILURES=1",
     "BUG_FENCE FAILURES=1",
     "BUG_ISSUE FLIGHT=2",

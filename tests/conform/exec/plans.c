@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plans.h"
+
+#include <stdio.h>
+
+#include "plan/check.h"
+
+struct oc_step plans_message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply)
+{
+	return (struct oc_step){.kind = (uint8_t)kind,
+				.peer = (uint16_t)peer,
+				.phase = (uint16_t)phase,
+				.reply = (uint16_t)reply};
+}
+
+struct oc_plan *plans_finish(struct oc_draft *draft)
+{
+	struct oc_plan *plan = oc_draft_finish(draft);
+	char why[128];
+
+	CHECK(plan);
+	if (oc_plan_check(plan, plan->size, why, sizeof(why)))
+		job_fail(__FILE__, __LINE__, why, 0, 1);
+	return plan;
+}
+
+/* Everybody's bytes to the next rank, in two pieces that are both under way at once. */
+struct oc_plan *plans_ring(const struct job *job, uint64_t bytes)
+{
+	uint32_t me = job->rank, n = job->nranks, next = (me + 1) % n, last = (me + n - 1) % n;
+	struct oc_shape shape = {
+		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
+	struct oc_draft draft = {.shape = shape};
+
+	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
+	for (uint32_t i = 0; i < 2; i++)
+		oc_draft_add(&draft, plans_message(OC_STEP_SEND, next, FIRST + i, FIRST + 2 + i),
+			     draft.nsteps);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct oc_step step = plans_message(OC_STEP_RECV, last, FIRST + i, FIRST + 2 + i);
+		uint64_t half = bytes / 2;
+
+		step.len = i ? bytes - half : half;
+		step.src = oc_ref(OC_SLOT_SEND, last, i * half);
+		step.dst = oc_ref(OC_SLOT_RECV, me, i * half);
+		oc_draft_add(&draft, step, draft.nsteps);
+	}
+	return plans_finish(&draft);
+}
+
+/* Rank 0's bytes from hand to hand: each passes on only what has come. */
+struct oc_plan *plans_chain(const struct job *job, uint64_t bytes)
+{
+	uint32_t me = job->rank, n = job->nranks;
+	struct oc_shape shape = {
+		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
+	struct oc_draft draft = {.shape = shape};
+	struct oc_step step = plans_message(OC_STEP_RECV, me - 1, FIRST + 1, FIRST);
+
+	if (me == 0)
+		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
+	step.len = bytes;
+	step.src = oc_ref(me > 1 ? OC_SLOT_RECV : OC_SLOT_SEND, me - 1, 0);
+	step.dst = oc_ref(OC_SLOT_RECV, me, 0);
+	if (me)
+		oc_draft_add(&draft, step, draft.nsteps);
+	if (me + 1 < n)
+		oc_draft_add(&draft, plans_message(OC_STEP_SEND, me + 1, FIRST + 1, FIRST), 0);
+	return plans_finish(&draft);
+}
+
+static void wait_for(struct oc_draft *draft, uint32_t peer, uint32_t phase)
+{
+	oc_draft_add(draft, plans_message(OC_STEP_WAIT, peer, phase, 0), draft->nsteps);
+}
+
+/* Each rank gets the sum of its bytes and those of all before. */
+struct oc_plan *plans_scan(const struct job *job, uint64_t bytes)
+{
+	uint32_t me = job->rank, n = job->nranks;
+	struct oc_shape shape = {
+		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
+	struct oc_draft draft = {.shape = shape};
+	struct oc_step fold = {
+		.kind = OC_STEP_CALC, .dst = oc_ref(OC_SLOT_RECV, me, 0), .len = bytes};
+
+	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
+	for (uint32_t r = 0; r < me; r++)
+		wait_for(&draft, r, OC_PHASE_READY);
+	oc_draft_add(&draft, fold, 0);
+	for (uint32_t r = 0; r <= me; r++)
+		oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, r, 0));
+	oc_draft_add(&draft, plans_message(OC_STEP_POST, 0, FIRST, 0), 0);
+	for (uint32_t r = me + 1; r < n; r++)
+		wait_for(&draft, r, FIRST);
+	return plans_finish(&draft);
+}
+
+/* The same for the last rank alone: each adds its bytes to what the one before has, in its scratch
+ * slot. */
+struct oc_plan *plans_pass(const struct job *job, uint64_t bytes)
+{
+	uint32_t me = job->rank, n = job->nranks;
+	bool last = me == n - 1;
+	struct oc_shape shape = {
+		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
+	struct oc_draft draft = {.shape = shape};
+	struct oc_step fold = {.kind = OC_STEP_CALC, .len = bytes};
+
+	if (me == 0) {
+		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
+		wait_for(&draft, 1, FIRST);
+		return plans_finish(&draft);
+	}
+	wait_for(&draft, me - 1, me > 1 ? FIRST : OC_PHASE_READY);
+	fold.dst = oc_ref(last ? OC_SLOT_RECV : OC_SLOT_SCRATCH, me, 0);
+	oc_draft_add(&draft, fold, 0);
+	oc_draft_operand(&draft, oc_ref(me > 1 ? OC_SLOT_SCRATCH : OC_SLOT_SEND, me - 1, 0));
+	oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, me, 0));
+	oc_draft_add(&draft, plans_message(OC_STEP_POST, 0, FIRST, 0), 0);
+	if (!last)
+		wait_for(&draft, me + 1, FIRST);
+	return plans_finish(&draft);
+}
