@@ -76,8 +76,9 @@ static void test_groups(struct job *job)
 		groups[i] = members_join(job, node);
 		sum(job, groups[i], send, recv, BYTES);
 	}
-	/* Each operation stages BYTES and has a scratch slot of at most half of that. */
-	CHECK(arena_bytes() <= 3 * (size_t)BYTES);
+	/* Each operation stages BYTES and has a scratch slot of at most half of that; mimalloc 3
+	 * may have another block for the one just freed. */
+	CHECK(arena_bytes() <= 4 * (size_t)BYTES);
 	CHECK_EQ(oc_node_barrier(node), 0);
 	for (int i = 0; i < GROUPS; i++)
 		oc_group_destroy(groups[i]);

@@ -155,22 +155,27 @@ static int dense(void)
 	return setting() == 'n' ? SKIP : fill(32 * MIB, 8, 160 << 10);
 }
 
+static bool can_collapse(void)
+{
+	char *probe = plain(2 * HUGE);
+	char *range = (char *)(((uintptr_t)probe + HUGE - 1) & ~(HUGE - 1));
+
+	range[0] = 1;
+	return setting() != 'n' && !madvise(range, HUGE, COLLAPSE);
+}
+
+/* mimalloc 3 asks for all of the memory at once, and then only the allowance is known to be used
+ * before a larger block or a collective. */
 static int dense_small(void)
 {
-	return setting() == 'n' ? SKIP : fill(64 << 10, 4096, 160 << 10);
+	return setting() == 'n' || is_memfd() ? SKIP : fill(64 << 10, 4096, 32 << 10);
 }
 
 /* Without files of our own ranges are collapsed that have filled up. */
 static int collapsed(void)
 {
-	char *probe = plain(2 * HUGE);
-	char *range = (char *)(((uintptr_t)probe + HUGE - 1) & ~(HUGE - 1));
-
 	CHECK(is_memfd());
-	range[0] = 1;
-	if (setting() == 'n' || madvise(range, HUGE, COLLAPSE))
-		return SKIP;
-	return fill(32 * MIB, 8, 160 << 10);
+	return can_collapse() ? fill(32 * MIB, 8, 160 << 10) : SKIP;
 }
 
 /* From now on the kernel has no huge page to collapse anything into. */
