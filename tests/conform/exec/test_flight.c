@@ -16,8 +16,8 @@ enum kind { RING, CHAIN, SCAN, PASS, PAIR, NOBODY, KINDS };
 struct choice {
 	enum kind kind;
 	uint64_t bytes;
-	uint32_t from, to;   /* PAIR */
-	uint32_t gives_up;   /* a rank, or none */
+	uint32_t from, to; /* PAIR */
+	uint32_t gives_up; /* a rank, or none */
 	uint64_t seed;
 };
 
