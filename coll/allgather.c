@@ -27,7 +27,7 @@ static struct oc_plan *plan_push(const struct oc_shape *shape)
 					oc_ref(OC_SLOT_SEND, me, 0), bytes);
 	uint32_t ready;
 
-	plan_wait_all(&draft, OC_PHASE_READY, 0);
+	plan_wait_all(&draft, OC_EVENT_READY, 0);
 	ready = draft.nsteps;
 	oc_draft_add(&draft, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
 	oc_draft_add(&draft, step_if(step_stage(), OC_COND_INDIRECT, OC_RANK_ALL), 0);
@@ -37,8 +37,8 @@ static struct oc_plan *plan_push(const struct oc_shape *shape)
 
 		oc_draft_add(&draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), ready);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE), ready);
-	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
+	oc_draft_add(&draft, step_post(EVENT_DONE), ready);
+	plan_wait_all(&draft, EVENT_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 
@@ -56,12 +56,12 @@ static struct oc_plan *plan_pull(const struct oc_shape *shape, const struct oc_b
 		uint32_t at = draft.nsteps;
 
 		if (d)
-			oc_draft_add(&draft, step_wait(peer, OC_PHASE_READY), at);
+			oc_draft_add(&draft, step_wait(peer, OC_EVENT_READY), at);
 		if (d || !shape->in_place)
 			oc_draft_add(&draft, step_block(&draft, peer, off, len), at);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
-	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
+	oc_draft_add(&draft, step_post(EVENT_DONE), 0);
+	plan_wait_all(&draft, EVENT_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 

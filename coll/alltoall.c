@@ -19,14 +19,14 @@ struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape)
 		uint32_t at = draft.nsteps;
 
 		if (d)
-			oc_draft_add(&draft, step_wait(peer, OC_PHASE_READY), draft.nsteps);
+			oc_draft_add(&draft, step_wait(peer, OC_EVENT_READY), draft.nsteps);
 		oc_draft_add(&draft,
 			     step_copy(oc_ref(OC_SLOT_RECV, me, peer * bytes),
 				       oc_ref(OC_SLOT_SEND, peer, me * bytes), bytes),
 			     at);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
-	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
+	oc_draft_add(&draft, step_post(EVENT_DONE), 0);
+	plan_wait_all(&draft, EVENT_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 
@@ -52,15 +52,15 @@ struct oc_plan *oc_coll_alltoallv(const struct oc_shape *shape, const struct oc_
 		if (!in->len[peer])
 			continue;
 		at = oc_draft_add(&draft,
-				  step_meet_at(peer, OC_PHASE_READY, pull.len, shape->size + me),
+				  step_meet_at(peer, OC_EVENT_READY, pull.len, shape->size + me),
 				  draft.nsteps);
 		oc_draft_add(&draft, pull, at);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	oc_draft_add(&draft, step_post(EVENT_DONE), 0);
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step taken =
-			step_meet_at(peer, PHASE_DONE, out->len[peer], 2 * shape->size + me);
+			step_meet_at(peer, EVENT_DONE, out->len[peer], 2 * shape->size + me);
 
 		taken.flags |= OC_STEP_OUT;
 		if (out->len[peer])

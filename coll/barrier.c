@@ -10,6 +10,6 @@ struct oc_plan *oc_coll_barrier(const struct oc_shape *shape)
 {
 	struct oc_draft draft = {.shape = *shape};
 
-	plan_wait_all(&draft, OC_PHASE_READY, draft.nsteps);
+	plan_wait_all(&draft, OC_EVENT_READY, draft.nsteps);
 	return oc_draft_finish(&draft);
 }

@@ -22,16 +22,16 @@ static void plan_root(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 		uint32_t peer = (me + d) % shape->size;
 		struct oc_step push = step_copy(oc_ref(OC_SLOT_RECV, peer, cut),
 						oc_ref(OC_SLOT_SEND, me, cut), bytes - cut);
-		uint32_t at = oc_draft_add(draft, step_wait(peer, OC_PHASE_READY), draft->nsteps);
+		uint32_t at = oc_draft_add(draft, step_wait(peer, OC_EVENT_READY), draft->nsteps);
 
 		at = oc_draft_add(draft, step_if(push, OC_COND_DIRECT, peer), at);
-		/* Phases rise in the order of the receivers, so each leaves
+		/* Events rise in the order of the receivers, so each leaves
 		 * as soon as its own part is there. */
-		oc_draft_add(draft, step_post(OC_PHASE_READY + d), at);
+		oc_draft_add(draft, step_post(OC_EVENT_READY + d), at);
 		if (d > 1)
 			oc_draft_depend(draft, at - 2);
 	}
-	plan_wait_all(draft, PHASE_DONE, draft->nsteps);
+	plan_wait_all(draft, EVENT_DONE, draft->nsteps);
 }
 
 static void plan_leaf(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
@@ -43,13 +43,13 @@ static void plan_leaf(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 					oc_ref(OC_SLOT_SEND, root, cut), bytes - cut);
 	uint32_t ready, pull;
 
-	ready = oc_draft_add(draft, step_wait(root, OC_PHASE_READY), draft->nsteps);
+	ready = oc_draft_add(draft, step_wait(root, OC_EVENT_READY), draft->nsteps);
 	pull = oc_draft_add(
 		draft, step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SEND, root, 0), cut),
 		ready);
 	oc_draft_add(draft, step_if(rest, OC_COND_INDIRECT, me), pull);
-	oc_draft_add(draft, step_post(PHASE_DONE), pull);
-	oc_draft_add(draft, step_if(step_wait(root, OC_PHASE_READY + d), OC_COND_DIRECT, me),
+	oc_draft_add(draft, step_post(EVENT_DONE), pull);
+	oc_draft_add(draft, step_if(step_wait(root, OC_EVENT_READY + d), OC_COND_DIRECT, me),
 		     draft->nsteps);
 }
 
@@ -73,12 +73,12 @@ static void plan_spread(struct oc_draft *draft)
 
 	if (me == root)
 		pull = step_stage();
-	plan_wait_all(draft, OC_PHASE_READY, 0);
+	plan_wait_all(draft, OC_EVENT_READY, 0);
 	ready = draft->nsteps;
 	oc_draft_add(draft, step_if(push, OC_COND_DIRECT, OC_RANK_ALL), 0);
 	oc_draft_add(draft, step_if(pull, OC_COND_INDIRECT, OC_RANK_ALL), 0);
-	oc_draft_add(draft, step_post(PHASE_DONE), ready);
-	plan_wait_all(draft, PHASE_DONE, draft->nsteps);
+	oc_draft_add(draft, step_post(EVENT_DONE), ready);
+	plan_wait_all(draft, EVENT_DONE, draft->nsteps);
 }
 
 struct oc_plan *oc_coll_bcast(const struct oc_shape *shape)

@@ -28,7 +28,7 @@ static void pull(struct oc_draft *draft, uint32_t peer, uint64_t roff, uint64_t 
 	uint32_t at = draft->nsteps;
 
 	if (peer != me)
-		oc_draft_add(draft, step_wait(peer, OC_PHASE_READY), at);
+		oc_draft_add(draft, step_wait(peer, OC_EVENT_READY), at);
 	oc_draft_add(
 		draft,
 		step_copy(oc_ref(OC_SLOT_RECV, me, roff), oc_ref(OC_SLOT_SEND, peer, soff), len),
@@ -60,7 +60,7 @@ static void stage_others(struct oc_draft *draft)
 
 static void fold(struct oc_draft *draft)
 {
-	uint32_t ready = plan_wait_all(draft, OC_PHASE_READY, 0);
+	uint32_t ready = plan_wait_all(draft, OC_EVENT_READY, 0);
 
 	plan_fold_all(draft,
 		      step_fold(oc_ref(OC_SLOT_RECV, draft->shape.rank, 0), draft->shape.bytes), 0,

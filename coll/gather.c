@@ -12,9 +12,9 @@ static void plan_leaf(struct oc_draft *draft, struct oc_step wait, struct oc_ste
 	uint32_t ready = oc_draft_add(draft, wait, draft->nsteps);
 	uint32_t at = oc_draft_add(draft, step_if(push, OC_COND_DIRECT, root), ready);
 
-	oc_draft_add(draft, step_post(PHASE_DONE), at);
+	oc_draft_add(draft, step_post(EVENT_DONE), at);
 	oc_draft_add(draft, step_if(step_stage(), OC_COND_INDIRECT, root), ready);
-	oc_draft_add(draft, step_if(step_wait(root, PHASE_DONE), OC_COND_INDIRECT, root), ready);
+	oc_draft_add(draft, step_if(step_wait(root, EVENT_DONE), OC_COND_INDIRECT, root), ready);
 }
 
 /* The root's side of one sender: wait for its push, or pull. */
@@ -26,7 +26,7 @@ static void plan_block(struct oc_draft *draft, struct oc_step wait, uint64_t off
 	uint32_t ready = oc_draft_add(draft, wait, draft->nsteps);
 
 	oc_draft_add(draft, step_if(pull, OC_COND_INDIRECT, me), ready);
-	oc_draft_add(draft, step_if(step_wait(peer, PHASE_DONE), OC_COND_DIRECT, me),
+	oc_draft_add(draft, step_if(step_wait(peer, EVENT_DONE), OC_COND_DIRECT, me),
 		     draft->nsteps);
 }
 
@@ -39,7 +39,7 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 					 oc_ref(OC_SLOT_SEND, me, 0), bytes);
 
 	if (me != root) {
-		plan_leaf(&draft, step_wait(root, OC_PHASE_READY), block);
+		plan_leaf(&draft, step_wait(root, OC_EVENT_READY), block);
 		return oc_draft_finish(&draft);
 	}
 	if (!shape->in_place)
@@ -47,9 +47,9 @@ struct oc_plan *oc_coll_gather(const struct oc_shape *shape)
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (me + d) % shape->size;
 
-		plan_block(&draft, step_wait(peer, OC_PHASE_READY), peer * bytes, bytes);
+		plan_block(&draft, step_wait(peer, OC_EVENT_READY), peer * bytes, bytes);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	oc_draft_add(&draft, step_post(EVENT_DONE), 0);
 	return oc_draft_finish(&draft);
 }
 
@@ -65,7 +65,7 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 		push.flags = OC_STEP_DST_INDEXED;
 		if (shape->bytes)
 			plan_leaf(&draft,
-				  step_meet_at(root, OC_PHASE_READY, push.len, shape->size + me),
+				  step_meet_at(root, OC_EVENT_READY, push.len, shape->size + me),
 				  push);
 		return oc_draft_finish(&draft);
 	}
@@ -77,9 +77,9 @@ struct oc_plan *oc_coll_gatherv(const struct oc_shape *shape, const struct oc_bl
 		uint32_t peer = (me + d) % shape->size;
 
 		if (blocks->len[peer])
-			plan_block(&draft, step_meet(peer, OC_PHASE_READY, blocks->len[peer]),
+			plan_block(&draft, step_meet(peer, OC_EVENT_READY, blocks->len[peer]),
 				   blocks->off[peer], blocks->len[peer]);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE), 0);
+	oc_draft_add(&draft, step_post(EVENT_DONE), 0);
 	return oc_draft_finish(&draft);
 }

@@ -19,7 +19,7 @@ static struct oc_draft plan_open(const struct oc_shape *shape, uint64_t off, uin
 	struct oc_draft draft = {.shape = *shape};
 
 	oc_draft_add(&draft, step_stage_but(off, len), draft.nsteps);
-	plan_wait_all(&draft, OC_PHASE_READY, draft.nsteps);
+	plan_wait_all(&draft, OC_EVENT_READY, draft.nsteps);
 	return draft;
 }
 
@@ -35,11 +35,11 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 
 	plan_fold_all(&draft, step_if(there, OC_COND_DIRECT, root), off, 0);
 	plan_fold_all(&draft, step_if(here, OC_COND_INDIRECT, root), off, 0);
-	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
-	waits = plan_wait_all(&draft, PHASE_DONE, folded);
+	folded = oc_draft_add(&draft, step_post(EVENT_DONE), 0);
+	waits = plan_wait_all(&draft, EVENT_DONE, folded);
 	if (me != root) {
 		/* The scratch slot is read until the root says otherwise. */
-		oc_draft_add(&draft, step_if(step_wait(root, PHASE_DONE2), OC_COND_INDIRECT, root),
+		oc_draft_add(&draft, step_if(step_wait(root, EVENT_DONE2), OC_COND_INDIRECT, root),
 			     waits);
 		return oc_draft_finish(&draft);
 	}
@@ -55,7 +55,7 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 		if (r)
 			oc_draft_depend(&draft, pulls);
 	}
-	oc_draft_add(&draft, step_post(PHASE_DONE2), pulls);
+	oc_draft_add(&draft, step_post(EVENT_DONE2), pulls);
 	return oc_draft_finish(&draft);
 }
 
@@ -71,8 +71,8 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 
 	plan_fold_all(&draft, step_if(there, OC_COND_DIRECT, OC_RANK_ALL), off, 0);
 	plan_fold_all(&draft, step_if(here, OC_COND_INDIRECT, OC_RANK_ALL), off, 0);
-	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
-	plan_wait_all(&draft, PHASE_DONE, folded);
+	folded = oc_draft_add(&draft, step_post(EVENT_DONE), 0);
+	plan_wait_all(&draft, EVENT_DONE, folded);
 	pulls = draft.nsteps;
 	for (uint32_t d = 0; d < shape->size; d++) {
 		uint32_t r = (me + d) % shape->size;
@@ -88,10 +88,10 @@ struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape)
 		if (d)
 			oc_draft_depend(&draft, pulls);
 	}
-	done = oc_draft_add(&draft, step_if(step_post(PHASE_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
+	done = oc_draft_add(&draft, step_if(step_post(EVENT_DONE2), OC_COND_INDIRECT, OC_RANK_ALL),
 			    pulls);
 	for (uint32_t d = 1; d < shape->size; d++) {
-		struct oc_step wait = step_wait((me + d) % shape->size, PHASE_DONE2);
+		struct oc_step wait = step_wait((me + d) % shape->size, EVENT_DONE2);
 
 		oc_draft_add(&draft, step_if(wait, OC_COND_INDIRECT, OC_RANK_ALL), draft.nsteps);
 		oc_draft_depend(&draft, done);
@@ -107,8 +107,8 @@ struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struc
 	uint32_t folded;
 
 	plan_fold_all(&draft, step_fold(oc_ref(slot, me, 0), in->len[me]), in->off[me], 0);
-	folded = oc_draft_add(&draft, step_post(PHASE_DONE), 0);
-	plan_wait_all(&draft, PHASE_DONE, folded);
+	folded = oc_draft_add(&draft, step_post(EVENT_DONE), 0);
+	plan_wait_all(&draft, EVENT_DONE, folded);
 	if (shape->in_place)
 		oc_draft_add(&draft,
 			     step_copy(oc_ref(OC_SLOT_RECV, me, 0), oc_ref(OC_SLOT_SCRATCH, me, 0),

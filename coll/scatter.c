@@ -11,7 +11,7 @@ static void plan_leaf(struct oc_draft *draft, struct oc_step ready, struct oc_st
 	uint32_t at = oc_draft_add(draft, ready, draft->nsteps);
 
 	at = oc_draft_add(draft, pull, at);
-	oc_draft_add(draft, step_post(PHASE_DONE), at);
+	oc_draft_add(draft, step_post(EVENT_DONE), at);
 }
 
 struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
@@ -23,13 +23,13 @@ struct oc_plan *oc_coll_scatter(const struct oc_shape *shape)
 			  oc_ref(OC_SLOT_SEND, root, me * shape->bytes), shape->bytes);
 
 	if (me != root) {
-		plan_leaf(&draft, step_wait(root, OC_PHASE_READY), block);
+		plan_leaf(&draft, step_wait(root, OC_EVENT_READY), block);
 		return oc_draft_finish(&draft);
 	}
 	oc_draft_add(&draft, step_stage_but(me * shape->bytes, shape->bytes), draft.nsteps);
 	if (!shape->in_place)
 		oc_draft_add(&draft, block, draft.nsteps);
-	plan_wait_all(&draft, PHASE_DONE, draft.nsteps);
+	plan_wait_all(&draft, EVENT_DONE, draft.nsteps);
 	return oc_draft_finish(&draft);
 }
 
@@ -45,7 +45,7 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 		pull.flags = OC_STEP_SRC_INDEXED;
 		if (shape->bytes)
 			plan_leaf(&draft,
-				  step_meet_at(root, OC_PHASE_READY, pull.len, shape->size + me),
+				  step_meet_at(root, OC_EVENT_READY, pull.len, shape->size + me),
 				  pull);
 		return oc_draft_finish(&draft);
 	}
@@ -56,7 +56,7 @@ struct oc_plan *oc_coll_scatterv(const struct oc_shape *shape, const struct oc_b
 		     draft.nsteps);
 	for (uint32_t r = 0; r < shape->size; r++)
 		if (r != me && blocks->len[r])
-			oc_draft_add(&draft, step_meet(r, PHASE_DONE, blocks->len[r]),
+			oc_draft_add(&draft, step_meet(r, EVENT_DONE, blocks->len[r]),
 				     draft.nsteps);
 	return oc_draft_finish(&draft);
 }

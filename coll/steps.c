@@ -3,7 +3,7 @@
 
 #include "coll.h"
 
-uint32_t plan_wait_all(struct oc_draft *draft, uint32_t phase, uint32_t since)
+uint32_t plan_wait_all(struct oc_draft *draft, uint32_t event, uint32_t since)
 {
 	const struct oc_shape *shape = &draft->shape;
 	uint32_t first = draft->nsteps;
@@ -12,7 +12,7 @@ uint32_t plan_wait_all(struct oc_draft *draft, uint32_t phase, uint32_t since)
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (shape->rank + d) % shape->size;
 
-		oc_draft_add(draft, step_wait(peer, phase), draft->nsteps);
+		oc_draft_add(draft, step_wait(peer, event), draft->nsteps);
 		for (uint32_t i = since; i < until; i++)
 			oc_draft_depend(draft, i);
 	}

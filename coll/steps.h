@@ -6,9 +6,9 @@
 
 #include "plan/draft.h"
 
-/* Phases that follow OC_PHASE_READY. */
-#define PHASE_DONE  2u
-#define PHASE_DONE2 3u
+/* Events that follow OC_EVENT_READY. */
+#define EVENT_DONE  2u
+#define EVENT_DONE2 3u
 
 static inline struct oc_step step_copy(struct oc_ref dst, struct oc_ref src, uint64_t len)
 {
@@ -33,21 +33,21 @@ static inline struct oc_step step_stage_but(uint64_t off, uint64_t len)
 		.kind = OC_STEP_STAGE, .src = oc_ref(OC_SLOT_SEND, 0, off), .len = len};
 }
 
-static inline struct oc_step step_post(uint32_t phase)
+static inline struct oc_step step_post(uint32_t event)
 {
-	return (struct oc_step){.kind = OC_STEP_POST, .phase = (uint16_t)phase};
+	return (struct oc_step){.kind = OC_STEP_POST, .event = (uint16_t)event};
 }
 
-static inline struct oc_step step_wait(uint32_t peer, uint32_t phase)
+static inline struct oc_step step_wait(uint32_t peer, uint32_t event)
 {
 	return (struct oc_step){
-		.kind = OC_STEP_WAIT, .peer = (uint16_t)peer, .phase = (uint16_t)phase};
+		.kind = OC_STEP_WAIT, .peer = (uint16_t)peer, .event = (uint16_t)event};
 }
 
-/* Waits for @phase of the other end of a pair of @len bytes, which is a rank with this one pair. */
-static inline struct oc_step step_meet(uint32_t peer, uint32_t phase, uint64_t len)
+/* Waits for @event of the other end of a pair of @len bytes, which is a rank with this one pair. */
+static inline struct oc_step step_meet(uint32_t peer, uint32_t event, uint64_t len)
 {
-	struct oc_step step = step_wait(peer, phase);
+	struct oc_step step = step_wait(peer, event);
 
 	step.flags = OC_STEP_PAIR;
 	step.len = len;
@@ -55,10 +55,10 @@ static inline struct oc_step step_meet(uint32_t peer, uint32_t phase, uint64_t l
 }
 
 /* The same where the peer's lengths are in its scratch slot, behind @skip words. */
-static inline struct oc_step step_meet_at(uint32_t peer, uint32_t phase, uint64_t len,
+static inline struct oc_step step_meet_at(uint32_t peer, uint32_t event, uint64_t len,
 					  uint32_t skip)
 {
-	struct oc_step step = step_meet(peer, phase, len);
+	struct oc_step step = step_meet(peer, event, len);
 
 	step.src = oc_ref(OC_SLOT_SCRATCH, peer, skip * sizeof(uint64_t));
 	return step;
@@ -75,8 +75,8 @@ static inline struct oc_step step_if(struct oc_step step, enum oc_cond cond, uin
 /* Adds a fold of every rank's send slot, from @off on, in rank order. Its number. */
 uint32_t plan_fold_all(struct oc_draft *draft, struct oc_step fold, uint64_t off, uint32_t since);
 
-/* Waits for @phase of every other rank, nearest first. The number of the
+/* Waits for @event of every other rank, nearest first. The number of the
  * first of these steps. */
-uint32_t plan_wait_all(struct oc_draft *draft, uint32_t phase, uint32_t since);
+uint32_t plan_wait_all(struct oc_draft *draft, uint32_t event, uint32_t since);
 
 #endif

@@ -9,8 +9,8 @@
  * one transfer.
  *
  * Operations of a group are numbered from 1. Operation s uses line s % OC_BOARD_LINES. The
- * owner writes the descriptor, then stores word = s << 16 | OC_PHASE_READY
- * with release order; later phases of the same operation store larger words.
+ * owner writes the descriptor, then stores word = s << 16 | OC_EVENT_READY
+ * with release order; later events of the same operation store larger words.
  * Words only grow, over the whole life of the board, whatever group owns
  * it, so a waiter that is late still sees its condition as reached.
  *
@@ -121,9 +121,9 @@ int oc_board_take(uint64_t *seq);
 void oc_board_put(int index, uint64_t seq);
 struct oc_board *oc_board_at(const struct oc_node *node, uint32_t rank, uint32_t index);
 
-static inline uint64_t oc_board_word(uint64_t seq, uint32_t phase)
+static inline uint64_t oc_board_word(uint64_t seq, uint32_t event)
 {
-	return seq << OC_PHASE_BITS | phase;
+	return seq << OC_PHASE_BITS | event;
 }
 
 /* Why the owner of a line that holds @word gave up operation @seq, as -errno; 0: it

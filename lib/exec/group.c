@@ -278,9 +278,9 @@ void oc_group_give_room(struct oc_group *group, struct oc_op_room *room)
 	group->rooms = room;
 }
 
-void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t phase)
+void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t event)
 {
-	oc_line_publish(&group->me->line[seq % OC_BOARD_LINES], oc_board_word(seq, phase));
+	oc_line_publish(&group->me->line[seq % OC_BOARD_LINES], oc_board_word(seq, event));
 }
 
 void oc_group_fail(struct oc_group *group, uint64_t seq, int err)
@@ -294,7 +294,7 @@ int oc_group_inside(const struct oc_group *group, uint64_t seq)
 		uint64_t word = atomic_load_explicit(&oc_group_line(group, seq, p)->word,
 						     memory_order_acquire);
 
-		if (p != group->rank && word >= oc_board_word(seq, OC_PHASE_READY) &&
+		if (p != group->rank && word >= oc_board_word(seq, OC_EVENT_READY) &&
 		    word < oc_board_word(seq, OC_PHASE_FAILED) && group->over[p] < seq &&
 		    !oc_group_retired(group, seq, p))
 			return (int)p;

@@ -107,7 +107,7 @@ void oc_group_issue(struct oc_group *group, struct oc_issued *op);
  * what it was last used for, or oneself. */
 bool oc_group_has_line(struct oc_group *group, const struct oc_issued *op, uint32_t *peer);
 
-/* Makes the line the operation's. The caller fills it, then posts OC_PHASE_READY; or it posts a
+/* Makes the line the operation's. The caller fills it, then posts OC_EVENT_READY; or it posts a
  * failure. */
 struct oc_board_line *oc_group_take_line(struct oc_group *group, const struct oc_issued *op);
 
@@ -118,8 +118,8 @@ void oc_group_retire(struct oc_group *group, struct oc_issued *op);
 struct oc_op_room *oc_group_take_room(struct oc_group *group, size_t steps);
 void oc_group_give_room(struct oc_group *group, struct oc_op_room *room);
 
-/* Tells the peers that this rank has reached @phase of operation @seq. */
-void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t phase);
+/* Tells the peers that this rank has reached @event of operation @seq. */
+void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t event);
 
 /* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
  * still be at this rank's buffers. */
@@ -165,14 +165,14 @@ static inline bool oc_group_retired(const struct oc_group *group, uint64_t seq, 
 				    memory_order_acquire) >= seq;
 }
 
-/* True if @peer has reached @phase of the operation. */
+/* True if @peer has reached @event of the operation. */
 static inline bool oc_group_reached(struct oc_group *group, uint64_t seq, uint32_t peer,
-				    uint32_t phase)
+				    uint32_t event)
 {
 	struct oc_board_line *line = oc_group_line(group, seq, peer);
 	uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
 
-	if (word < oc_board_word(seq, phase))
+	if (word < oc_board_word(seq, event))
 		return false;
 	if (group->over[peer] < seq - 1 &&
 	    atomic_load_explicit(&line->flags, memory_order_relaxed) & OC_BOARD_SOLE)

@@ -91,7 +91,7 @@ static inline struct oc_board_line *oc_op_line(const struct oc_op *op, uint32_t 
 	return oc_group_line(op->group, op->issued.seq, peer);
 }
 
-/* Why the owner of a line gave up, and posts no phase any more, as -errno; 0: it has not. */
+/* Why the owner of a line gave up, and posts no event any more, as -errno; 0: it has not. */
 int oc_op_failure(struct oc_op *op, struct oc_board_line *line);
 
 /* The same of all members, once in a while: for those who wait for a third one. */

@@ -49,11 +49,11 @@ static bool deps_done(const struct oc_op *op, const struct oc_step *step)
 	return true;
 }
 
-static bool reached(struct oc_op *op, uint32_t peer, uint32_t phase)
+static bool reached(struct oc_op *op, uint32_t peer, uint32_t event)
 {
 	struct oc_board_line *line = oc_op_line(op, peer);
 
-	if (!oc_group_reached(op->group, op->issued.seq, peer, phase))
+	if (!oc_group_reached(op->group, op->issued.seq, peer, event))
 		return false;
 	op->err = oc_op_failure(op, line);
 	if (!op->err && !op->bind->pair && line->bytes != op->plan->shape.bytes)
@@ -61,9 +61,9 @@ static bool reached(struct oc_op *op, uint32_t peer, uint32_t phase)
 	return true;
 }
 
-static void post(struct oc_op *op, uint32_t phase)
+static void post(struct oc_op *op, uint32_t event)
 {
-	oc_group_post(op->group, op->issued.seq, phase);
+	oc_group_post(op->group, op->issued.seq, event);
 }
 
 /* Whether the step is done now. @state keeps how far a SEND or RECV has come:
@@ -89,18 +89,18 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 			op->err = oc_slot_stage(op);
 		return true;
 	case OC_STEP_POST:
-		post(op, step->phase);
+		post(op, step->event);
 		return true;
 	case OC_STEP_WAIT:
 		return step->flags & OC_STEP_PAIR ? oc_pair_met(op, step)
-						  : reached(op, step->peer, step->phase);
+						  : reached(op, step->peer, step->event);
 	case OC_STEP_SEND:
 		if (*state != 2)
-			post(op, step->phase);
+			post(op, step->event);
 		*state = 2;
 		return reached(op, step->peer, step->reply);
 	case OC_STEP_RECV:
-		if (!reached(op, step->peer, step->phase))
+		if (!reached(op, step->peer, step->event))
 			return false;
 		if (!op->err && !op->waits && !oc_transfer_is_ready(op, step))
 			return false;
@@ -126,16 +126,16 @@ int oc_steps_idle(struct oc_op *op, uint32_t stuck)
 {
 	const struct oc_step *step = oc_plan_steps(op->plan) + stuck;
 	struct oc_board_line *line = oc_op_line(op, step->peer);
-	uint32_t phase = step->kind == OC_STEP_SEND ? step->reply : step->phase;
+	uint32_t event = step->kind == OC_STEP_SEND ? step->reply : step->event;
 	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
 
 	/* It may have come since the step was looked at, and left. */
-	if (seen >= oc_board_word(op->issued.seq, phase))
+	if (seen >= oc_board_word(op->issued.seq, event))
 		return 0;
 	return oc_op_idle(op, step->peer, line, seen);
 }
 
-/* Whether a step, in the state run_step() left it in or done (1), has a phase to post. */
+/* Whether a step, in the state run_step() left it in or done (1), has an event to post. */
 static bool will_post(const struct oc_step *step, uint8_t state)
 {
 	return !state && (step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
@@ -148,7 +148,7 @@ int oc_steps_pass(struct oc_op *op, uint32_t *stuck)
 	const struct oc_step *steps = oc_plan_steps(plan);
 	uint8_t *done = op->room->done;
 	int moved = 0;
-	bool owes = false; /* an earlier step has a phase still to post */
+	bool owes = false; /* an earlier step has an event still to post */
 
 	*stuck = plan->nsteps;
 	for (uint32_t i = op->first; i < plan->nsteps; i++) {

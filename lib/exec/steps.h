@@ -16,7 +16,7 @@ int oc_steps_pass(struct oc_op *op, uint32_t *stuck);
 /* Whom that step waits for. */
 uint32_t oc_steps_peer(const struct oc_op *op, uint32_t stuck);
 
-/* A turn of waiting for the phase that step wants. 0 or -errno. */
+/* A turn of waiting for the event that step wants. 0 or -errno. */
 int oc_steps_idle(struct oc_op *op, uint32_t stuck);
 
 #endif

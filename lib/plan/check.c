@@ -14,7 +14,7 @@ struct walk {
 	const struct oc_plan *plan;
 	uint64_t edges; /* seen so far */
 	uint64_t operands;
-	uint32_t phase; /* posted last; READY is, by the executor */
+	uint32_t event; /* posted last; READY is, by the executor */
 	bool staged;
 };
 
@@ -78,19 +78,19 @@ static bool posts(const struct oc_step *step)
 	       step->kind == OC_STEP_RECV;
 }
 
-/* The phase a step posts, or 0. */
+/* The event a step posts, or 0. */
 static uint32_t posted(const struct oc_step *step)
 {
 	if (step->kind == OC_STEP_POST || step->kind == OC_STEP_SEND)
-		return step->phase;
+		return step->event;
 	return step->kind == OC_STEP_RECV ? step->reply : 0;
 }
 
-/* The phase a step waits for, or 0. */
+/* The event a step waits for, or 0. */
 static uint32_t awaited(const struct oc_step *step)
 {
 	if (step->kind == OC_STEP_WAIT || step->kind == OC_STEP_RECV)
-		return step->phase;
+		return step->event;
 	return step->kind == OC_STEP_SEND ? step->reply : 0;
 }
 
@@ -217,20 +217,20 @@ static const char *kind_fault(struct walk *walk, const struct oc_step *step)
 	}
 }
 
-static const char *phase_fault(struct walk *walk, const struct oc_step *step)
+static const char *event_fault(struct walk *walk, const struct oc_step *step)
 {
 	uint32_t post = posted(step), wait = awaited(step);
 
-	if ((!posts(step) && !has_peer(step) && step->phase) ||
+	if ((!posts(step) && !has_peer(step) && step->event) ||
 	    (!(posts(step) && has_peer(step)) && step->reply))
-		return "a phase that is of no use";
-	if (has_peer(step) && (wait < OC_PHASE_READY || wait >= OC_PHASE_END))
-		return "a wait for what is no phase";
+		return "an event that is of no use";
+	if (has_peer(step) && (wait < OC_EVENT_READY || wait >= OC_EVENT_END))
+		return "a wait for what is no event";
 	if (!posts(step))
 		return NULL;
-	if (post <= walk->phase || post >= OC_PHASE_END)
-		return "phases do not rise";
-	walk->phase = post;
+	if (post <= walk->event || post >= OC_EVENT_END)
+		return "events do not rise";
+	walk->event = post;
 	return NULL;
 }
 
@@ -267,7 +267,7 @@ static const char *step_fault(struct walk *walk, uint32_t i)
 		return "a condition on no rank";
 	if (has_peer(step) ? step->peer >= shape->size || step->peer == shape->rank : step->peer)
 		return "a peer out of range or oneself";
-	fault = phase_fault(walk, step);
+	fault = event_fault(walk, step);
 	return fault ? fault : kind_fault(walk, step);
 }
 
@@ -321,7 +321,7 @@ static const char *plan_fault(struct walk *walk, uint32_t *step)
 
 int oc_plan_check(const void *bytes, size_t size, char *why, size_t len)
 {
-	struct walk walk = {.plan = bytes, .phase = OC_PHASE_READY};
+	struct walk walk = {.plan = bytes, .event = OC_EVENT_READY};
 	const char *fault;
 	uint32_t step = 0;
 

@@ -5,11 +5,11 @@
 
 #include "plan/check.h"
 
-struct oc_step plans_message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply)
+struct oc_step plans_message(enum oc_step_kind kind, uint32_t peer, uint32_t event, uint32_t reply)
 {
 	return (struct oc_step){.kind = (uint8_t)kind,
 				.peer = (uint16_t)peer,
-				.phase = (uint16_t)phase,
+				.event = (uint16_t)event,
 				.reply = (uint16_t)reply};
 }
 
@@ -69,9 +69,9 @@ struct oc_plan *plans_chain(const struct job *job, uint64_t bytes)
 	return plans_finish(&draft);
 }
 
-static void wait_for(struct oc_draft *draft, uint32_t peer, uint32_t phase)
+static void wait_for(struct oc_draft *draft, uint32_t peer, uint32_t event)
 {
-	oc_draft_add(draft, plans_message(OC_STEP_WAIT, peer, phase, 0), draft->nsteps);
+	oc_draft_add(draft, plans_message(OC_STEP_WAIT, peer, event, 0), draft->nsteps);
 }
 
 /* Each rank gets the sum of its bytes and those of all before. */
@@ -86,7 +86,7 @@ struct oc_plan *plans_scan(const struct job *job, uint64_t bytes)
 
 	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
 	for (uint32_t r = 0; r < me; r++)
-		wait_for(&draft, r, OC_PHASE_READY);
+		wait_for(&draft, r, OC_EVENT_READY);
 	oc_draft_add(&draft, fold, 0);
 	for (uint32_t r = 0; r <= me; r++)
 		oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, r, 0));
@@ -112,7 +112,7 @@ struct oc_plan *plans_pass(const struct job *job, uint64_t bytes)
 		wait_for(&draft, 1, FIRST);
 		return plans_finish(&draft);
 	}
-	wait_for(&draft, me - 1, me > 1 ? FIRST : OC_PHASE_READY);
+	wait_for(&draft, me - 1, me > 1 ? FIRST : OC_EVENT_READY);
 	fold.dst = oc_ref(last ? OC_SLOT_RECV : OC_SLOT_SCRATCH, me, 0);
 	oc_draft_add(&draft, fold, 0);
 	oc_draft_operand(&draft, oc_ref(me > 1 ? OC_SLOT_SCRATCH : OC_SLOT_SEND, me - 1, 0));

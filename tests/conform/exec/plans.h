@@ -9,9 +9,9 @@
 #include "plan/draft.h"
 #include "plan/plan.h"
 
-enum { FIRST = OC_PHASE_READY + 1 };
+enum { FIRST = OC_EVENT_READY + 1 };
 
-struct oc_step plans_message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply);
+struct oc_step plans_message(enum oc_step_kind kind, uint32_t peer, uint32_t event, uint32_t reply);
 
 /* Checked, malloc'ed. */
 struct oc_plan *plans_finish(struct oc_draft *draft);

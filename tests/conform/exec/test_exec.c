@@ -166,10 +166,10 @@ static struct oc_plan *plan_late(const struct job *job)
 	if (job->rank == VICTIM) {
 		oc_draft_add(&draft, plans_message(OC_STEP_WAIT, DYING, FIRST, 0), 0);
 	} else if (job->rank == WRITER) {
-		oc_draft_add(&draft, plans_message(OC_STEP_WAIT, VICTIM, OC_PHASE_READY, 0), 0);
+		oc_draft_add(&draft, plans_message(OC_STEP_WAIT, VICTIM, OC_EVENT_READY, 0), 0);
 		for (int i = 0; i < LATE_COPIES; i++)
 			oc_draft_add(&draft, copy, 0);
-		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_POST, .phase = FIRST}, 0);
+		oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_POST, .event = FIRST}, 0);
 	}
 	return plans_finish(&draft);
 }

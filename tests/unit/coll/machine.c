@@ -52,7 +52,7 @@ static bool allowed(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t 
 		wrong = "beyond its end";
 	else if (write && ref.slot == OC_SLOT_SEND)
 		wrong = "to write it";
-	else if (ref.rank != me && owner->phase < READY)
+	else if (ref.rank != me && owner->event < READY)
 		wrong = "before its owner is READY";
 	else if (ref.rank != me && owner->ended &&
 		 !(owner->send == MACHINE_EAGER && ref.slot == OC_SLOT_SEND))
@@ -221,11 +221,11 @@ static enum outcome do_calc(struct machine *m, uint32_t me, const struct oc_step
 	return *pos == step->len ? DONE : MOVED;
 }
 
-static enum outcome do_post(struct machine *m, uint32_t me, uint32_t phase)
+static enum outcome do_post(struct machine *m, uint32_t me, uint32_t event)
 {
-	if (phase <= m->rank[me].phase)
-		return fail(m, "rank %u posts phase %u after %u", me, phase, m->rank[me].phase);
-	m->rank[me].phase = phase;
+	if (event <= m->rank[me].event)
+		return fail(m, "rank %u posts event %u after %u", me, event, m->rank[me].event);
+	m->rank[me].event = event;
 	return DONE;
 }
 
@@ -239,7 +239,7 @@ static enum outcome condition(struct machine *m, uint32_t me, const struct oc_st
 	for (uint32_t r = 0; r < m->size; r++) {
 		if (step->cond_rank != OC_RANK_ALL && step->cond_rank != r)
 			continue;
-		if (m->rank[r].phase < READY)
+		if (m->rank[r].event < READY)
 			return fail(m, "rank %u asks about rank %u before it is READY", me, r);
 		direct = direct && m->rank[r].reachable;
 	}
@@ -272,20 +272,20 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 		}
 		return DONE;
 	case OC_STEP_POST:
-		return do_post(m, me, step->phase);
+		return do_post(m, me, step->event);
 	case OC_STEP_WAIT:
-		if (m->rank[step->peer].phase < step->phase)
+		if (m->rank[step->peer].event < step->event)
 			return BLOCKED;
 		return step->flags & OC_STEP_PAIR ? met(m, me, step) : DONE;
 	case OC_STEP_SEND:
 		if (rank->state[i] != 2) {
 			rank->state[i] = 2;
-			outcome = do_post(m, me, step->phase);
+			outcome = do_post(m, me, step->event);
 			return outcome == DONE ? MOVED : outcome;
 		}
-		return m->rank[step->peer].phase >= step->reply ? DONE : BLOCKED;
+		return m->rank[step->peer].event >= step->reply ? DONE : BLOCKED;
 	case OC_STEP_RECV:
-		if (m->rank[step->peer].phase < step->phase)
+		if (m->rank[step->peer].event < step->event)
 			return BLOCKED;
 		outcome = do_copy(m, me, step, &rank->pos[i]);
 		return outcome == DONE ? do_post(m, me, step->reply) : outcome;
@@ -352,10 +352,10 @@ static enum outcome turn(struct machine *m, uint32_t me)
 		rank->delay--;
 		return MOVED;
 	}
-	if (rank->phase < READY) {
+	if (rank->event < READY) {
 		if (rank->send == MACHINE_EAGER && !stage_eager(rank))
 			return fail(m, "out of memory");
-		rank->phase = READY;
+		rank->event = READY;
 		return MOVED;
 	}
 	for (uint32_t k = 0; k < n; k++) {
@@ -385,7 +385,7 @@ bool machine_run(struct machine *m)
 		struct machine_rank *rank = &m->rank[r];
 
 		rank->copy = NULL;
-		rank->phase = 0;
+		rank->event = 0;
 		rank->ended = false;
 		rank->delay = below(m, 2) ? below(m, DELAY) : 0;
 		rank->state = calloc(rank->plan->nsteps + 1, sizeof(*rank->state));

@@ -4,7 +4,7 @@
 
 /*
  * A node made of arrays: runs the plans of all ranks in one thread, in an order
- * drawn at random from those the edges and phases allow, copies cut in pieces
+ * drawn at random from those the edges and events allow, copies cut in pieces
  * so that others come in between. What an executor must never be made to do by
  * a plan ends the run with a line that says why:
  *
@@ -42,7 +42,7 @@ struct machine_rank {
 	/* the machine's own */
 	uint8_t *copy;	/* of the send slot, NULL until staged */
 	uint32_t delay; /* turns until the rank enters the call */
-	uint32_t phase; /* 0: not entered */
+	uint32_t event; /* 0: not entered */
 	bool ended;
 	uint8_t *state; /* a step: 0, 1 done, 2 posted */
 	uint64_t *pos;	/* a step: bytes moved */

@@ -173,22 +173,22 @@ static void test_masks(void)
 
 /* ---- SEND and RECV --------------------------------------------------------- */
 
-static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t phase, uint32_t reply)
+static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t event, uint32_t reply)
 {
 	return (struct oc_step){.kind = (uint8_t)kind,
 				.peer = (uint16_t)peer,
-				.phase = (uint16_t)phase,
+				.event = (uint16_t)event,
 				.reply = (uint16_t)reply};
 }
 
 /* A binomial tree: whoever has the data sends it on, farthest child first. A
- * parent's n-th message is its phase READY + 1 + n, the answer to it phase 2. */
+ * parent's n-th message is its event READY + 1 + n, the answer to it event 2. */
 static void plan_tree(struct trial *t, uint32_t me)
 {
 	struct oc_shape shape = {
 		.rank = (uint16_t)me, .size = (uint16_t)t->size, .root = 0, .bytes = t->bytes};
 	struct oc_draft draft = {.shape = shape};
-	uint32_t mask = 1, phase = OC_PHASE_READY + 1;
+	uint32_t mask = 1, event = OC_EVENT_READY + 1;
 
 	while (mask < t->size && !(me & mask))
 		mask <<= 1;
@@ -198,7 +198,7 @@ static void plan_tree(struct trial *t, uint32_t me)
 
 		for (uint32_t m = mask << 1; !(parent & m) && m < t->size; m <<= 1)
 			nth += parent + m < t->size;
-		step = message(OC_STEP_RECV, parent, OC_PHASE_READY + 1 + !!parent + nth, phase++);
+		step = message(OC_STEP_RECV, parent, OC_EVENT_READY + 1 + !!parent + nth, event++);
 		step.len = t->bytes;
 		step.dst = oc_ref(OC_SLOT_RECV, me, 0);
 		step.src = oc_ref(parent ? OC_SLOT_RECV : OC_SLOT_SEND, parent, 0);
@@ -207,7 +207,7 @@ static void plan_tree(struct trial *t, uint32_t me)
 	for (mask >>= 1; mask; mask >>= 1)
 		if (me + mask < t->size)
 			oc_draft_add(&draft,
-				     message(OC_STEP_SEND, me + mask, phase++, OC_PHASE_READY + 1),
+				     message(OC_STEP_SEND, me + mask, event++, OC_EVENT_READY + 1),
 				     0);
 	t->machine.rank[me].plan = oc_draft_finish(&draft);
 }
@@ -249,7 +249,7 @@ static void plan_by_two(struct trial *t, uint32_t me)
 
 	for (uint32_t r = 0; r < t->size; r++)
 		if (r != me)
-			oc_draft_add(&draft, message(OC_STEP_WAIT, r, OC_PHASE_READY, 0),
+			oc_draft_add(&draft, message(OC_STEP_WAIT, r, OC_EVENT_READY, 0),
 				     draft.nsteps);
 	for (uint32_t r = t->size > 1; r < t->size; r++) {
 		bool last = r == t->size - 1;
@@ -263,10 +263,10 @@ static void plan_by_two(struct trial *t, uint32_t me)
 			oc_draft_operand(&draft, oc_ref(OC_SLOT_SCRATCH, me, 0));
 		oc_draft_operand(&draft, oc_ref(OC_SLOT_SEND, r, off));
 	}
-	folded = oc_draft_add(&draft, message(OC_STEP_POST, 0, OC_PHASE_READY + 1, 0), 0);
+	folded = oc_draft_add(&draft, message(OC_STEP_POST, 0, OC_EVENT_READY + 1, 0), 0);
 	for (uint32_t r = 0; r < t->size; r++)
 		if (r != me)
-			oc_draft_add(&draft, message(OC_STEP_WAIT, r, OC_PHASE_READY + 1, 0),
+			oc_draft_add(&draft, message(OC_STEP_WAIT, r, OC_EVENT_READY + 1, 0),
 				     folded);
 	t->machine.rank[me].plan = oc_draft_finish(&draft);
 }

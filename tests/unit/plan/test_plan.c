@@ -229,7 +229,7 @@ static void test_steps(void)
 	EXPECT(!one(step));
 	step = copy, step.src.reserved = 1;
 	EXPECT(!one(step));
-	step = copy, step.phase = 2;
+	step = copy, step.event = 2;
 	EXPECT(!one(step));
 	step = copy, step.flags = OC_STEP_PAIR;
 	EXPECT(!one(step));
@@ -239,15 +239,15 @@ static void test_steps(void)
 	EXPECT(!one(step));
 	step = copy, step.kind = OC_STEP_RECV + 1;
 	EXPECT(!one(step));
-	step = (struct oc_step){.kind = OC_STEP_WAIT, .peer = 2, .phase = OC_PHASE_READY};
+	step = (struct oc_step){.kind = OC_STEP_WAIT, .peer = 2, .event = OC_EVENT_READY};
 	EXPECT(one(step));
 	step.peer = RANK;
 	EXPECT(!one(step)); /* oneself */
-	step.peer = 2, step.phase = OC_PHASE_END;
+	step.peer = 2, step.event = OC_EVENT_END;
 	EXPECT(!one(step));
-	step = (struct oc_step){.kind = OC_STEP_POST, .phase = OC_PHASE_READY};
+	step = (struct oc_step){.kind = OC_STEP_POST, .event = OC_EVENT_READY};
 	EXPECT(!one(step)); /* the executor has posted it */
-	step.phase = OC_PHASE_READY + 1;
+	step.event = OC_EVENT_READY + 1;
 	EXPECT(one(step));
 }
 
