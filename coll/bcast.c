@@ -12,10 +12,19 @@
 
 #define SPREAD_MIN (64u << 10)
 
+/* The event of the root by which the @d-th rank after it has its bytes. Where there are more ranks
+ * than events, neighbours share one. */
+static uint32_t pushed(const struct oc_shape *shape, uint32_t d)
+{
+	uint32_t most = OC_EVENT_END - OC_EVENT_READY - 1, ranks = shape->size - 1;
+
+	return OC_EVENT_READY + 1 + (ranks <= most ? d - 1 : (d - 1) * most / ranks);
+}
+
 static void plan_root(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 {
 	const struct oc_shape *shape = &draft->shape;
-	uint32_t me = shape->rank;
+	uint32_t me = shape->rank, first = draft->nsteps + 1;
 
 	oc_draft_add(draft, step_stage(), draft->nsteps);
 	for (uint32_t d = 1; d < shape->size; d++) {
@@ -24,12 +33,12 @@ static void plan_root(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 						oc_ref(OC_SLOT_SEND, me, cut), bytes - cut);
 		uint32_t at = oc_draft_add(draft, step_wait(peer, OC_EVENT_READY), draft->nsteps);
 
-		at = oc_draft_add(draft, step_if(push, OC_COND_DIRECT, peer), at);
-		/* Events rise in the order of the receivers, so each leaves
-		 * as soon as its own part is there. */
-		oc_draft_add(draft, step_post(OC_EVENT_READY + d), at);
-		if (d > 1)
-			oc_draft_depend(draft, at - 2);
+		oc_draft_add(draft, step_if(push, OC_COND_DIRECT, peer), at);
+		if (d + 1 < shape->size && pushed(shape, d + 1) == pushed(shape, d))
+			continue;
+		/* Each leaves as soon as its own part is there, whoever else is late. */
+		oc_draft_add(draft, step_post(pushed(shape, d)), first);
+		first = draft->nsteps;
 	}
 	plan_wait_all(draft, EVENT_DONE, draft->nsteps);
 }
@@ -49,7 +58,7 @@ static void plan_leaf(struct oc_draft *draft, uint64_t cut, uint64_t bytes)
 		ready);
 	oc_draft_add(draft, step_if(rest, OC_COND_INDIRECT, me), pull);
 	oc_draft_add(draft, step_post(EVENT_DONE), pull);
-	oc_draft_add(draft, step_if(step_wait(root, OC_EVENT_READY + d), OC_COND_DIRECT, me),
+	oc_draft_add(draft, step_if(step_wait(root, pushed(shape, d)), OC_COND_DIRECT, me),
 		     draft->nsteps);
 }
 

@@ -55,7 +55,7 @@ struct oc_plan *oc_coll_reduce(const struct oc_shape *shape)
 		if (r)
 			oc_draft_depend(&draft, pulls);
 	}
-	oc_draft_add(&draft, step_post(EVENT_DONE2), pulls);
+	oc_draft_add(&draft, step_if(step_post(EVENT_DONE2), OC_COND_INDIRECT, me), pulls);
 	return oc_draft_finish(&draft);
 }
 

@@ -17,14 +17,15 @@
  *   STAGE  makes this rank's send slot readable by peers, if it is not yet, but for
  *          src.off, len of it, which nobody reads (once in a plan); in an eager
  *          plan copies src.off, len of it to where it stays readable
- *   POST   tell the peers: I have reached this event
- *   WAIT   until a peer has reached an event; of a pair, see OC_STEP_PAIR
+ *   POST   an event of this rank: all that the step depends on is done
+ *   WAIT   for an event of a peer; of a pair, see OC_STEP_PAIR
  *   SEND   POST, then WAIT for the peer's event: a message from the sender's view
  *   RECV   WAIT, COPY, POST: the same from the receiver's
  *
- * Steps stand in an order that respects the edges, and what POST, SEND and RECV post
- * rises in that order. An executor may run any step whose dependencies are done, but
- * posts in the order of the plan, for an event says that all lower ones are reached.
+ * Edges lead from step to step of one rank, events from a rank's step to those of its peers that
+ * wait for it. An event says nothing of any other: each is posted by one step at most, and any
+ * number of ranks may wait for it. Steps stand in an order that respects the edges; an executor
+ * may run any step whose dependencies are done.
  *
  * The image is one piece of memory, aligned to 8 bytes: struct oc_plan, and after it the
  * arrays it tells of, in that order and without gaps. There are no pointers in it and no
@@ -44,9 +45,10 @@
 #define OC_PLAN_MAGIC	0x6e616c70u /* "plan" where bytes of a number stand lowest first */
 #define OC_PLAN_VERSION 1u
 
-/* The first event of every rank: its descriptor is posted, its buffers may be used. */
+/* The first event of every rank, which the executor posts: its descriptor is there, its buffers may
+ * be used. The lowest numbers are the cheapest. */
 #define OC_EVENT_READY 1u
-#define OC_EVENT_END   0xff00u /* events are below */
+#define OC_EVENT_END   256u /* events are below */
 
 /* Every rank's slot: as dst of COPY and CALC, and as operand, which stands for one of each
  * rank, 0 first. */
@@ -107,7 +109,7 @@ struct oc_step {
 	uint16_t cond_rank;
 	uint16_t flags;
 	uint16_t peer;	    /* WAIT, SEND, RECV */
-	uint16_t event;	    /* POST, SEND: reached; WAIT, RECV: waited for */
+	uint16_t event;	    /* POST, SEND: posted; WAIT, RECV: waited for */
 	uint16_t reply;	    /* SEND: waited for; RECV: posted after the copy */
 	uint16_t nedges;    /* steps that must be done before */
 	uint16_t noperands; /* CALC */

@@ -52,3 +52,14 @@ void oc_board_put(int index, uint64_t seq)
 	boards.seq[index] = seq;
 	pthread_mutex_unlock(&boards.lock);
 }
+
+bool oc_board_posted_beside(const struct oc_board *board, uint64_t word, uint64_t seq,
+			    uint32_t event)
+{
+	const _Atomic uint64_t *events = &board->event[seq % OC_BOARD_LINES][event / 64];
+
+	if (word & OC_BOARD_FAILED)
+		return true;
+	return word & oc_board_event_bit(OC_EVENT_READY) &&
+	       atomic_load_explicit(events, memory_order_acquire) >> event % 64 & 1;
+}

@@ -9,9 +9,11 @@
  * one transfer.
  *
  * Operations of a group are numbered from 1. Operation s uses line s % OC_BOARD_LINES. The
- * owner writes the descriptor, then stores word = s << 16 | OC_EVENT_READY
- * with release order; later events of the same operation store larger words.
- * Words only grow, over the whole life of the board, whatever group owns
+ * owner writes the descriptor, then stores the word s << 16 and the bit of OC_EVENT_READY
+ * with release order; each event after that is one more bit, in the word or, for those that have
+ * no bit there, in event[] of the line, and then OC_BOARD_TURN in the word changes for those who
+ * sleep on it. event[] is cleared before READY, if anything was posted there.
+ * The numbers in words only grow, over the whole life of the board, whatever group owns
  * it, so a waiter that is late still sees its condition as reached.
  *
  * A rank need not take part in each: of an operation in which no peer waits for it, nor
@@ -31,7 +33,7 @@
  * operation must not wait for that and do nothing else: what it waits for may wait for
  * another operation of this rank.
  *
- * Failure. A rank that gives up stores OC_PHASE_FAILED and why, and after that store it
+ * Failure. A rank that gives up stores OC_BOARD_FAILED and why, and after that store it
  * touches no peer's memory. Before it returns it waits until no living peer is at
  * its own (oc_group_quit()): until each has retired the operation, has failed in it too,
  * or has not posted READY. One that posts READY later looks at this rank's word after
@@ -50,9 +52,12 @@
 
 #define OC_BOARD_LINES 8
 
-#define OC_PHASE_FAILED 0xff00u /* and the errno: the owner gave up, who waits for it must too */
-#define OC_PHASE_BITS	16
-#define OC_STAGE_PAGE	4096u
+/* The low bits of a line's word: 0 to 13 are the events from OC_EVENT_READY on. */
+#define OC_BOARD_WORD_BITS   16
+#define OC_BOARD_WORD_EVENTS 14u
+#define OC_BOARD_TURN	     0x4000u /* changes with each event that has no bit here */
+#define OC_BOARD_FAILED	     0x8000u /* and the errno: the owner gave up, who waits for it must too */
+#define OC_STAGE_PAGE	     4096u
 
 /*
  * A line's flags: OC_MECH_* bits, by which the send slot may be read and the receive slot
@@ -110,6 +115,8 @@ struct oc_board_parcel {
 struct oc_board {
 	struct oc_board_line line[OC_BOARD_LINES];
 	_Alignas(OC_CACHELINE) _Atomic uint64_t retired[OC_BOARD_LINES]; /* see above */
+	/* The events of each line that have no bit in its word, by number. */
+	_Alignas(OC_CACHELINE) _Atomic uint64_t event[OC_BOARD_LINES][OC_EVENT_END / 64];
 	/* Highest operation number of groups the owner has left for good. */
 	_Alignas(OC_CACHELINE) _Atomic uint64_t left;
 	struct oc_board_parcel parcel;
@@ -121,18 +128,42 @@ int oc_board_take(uint64_t *seq);
 void oc_board_put(int index, uint64_t seq);
 struct oc_board *oc_board_at(const struct oc_node *node, uint32_t rank, uint32_t index);
 
-static inline uint64_t oc_board_word(uint64_t seq, uint32_t event)
+static inline uint64_t oc_board_word(uint64_t seq, uint32_t bits)
 {
-	return seq << OC_PHASE_BITS | event;
+	return seq << OC_BOARD_WORD_BITS | bits;
+}
+
+static inline uint32_t oc_board_event_bit(uint32_t event)
+{
+	return 1u << (event - OC_EVENT_READY);
 }
 
 /* Why the owner of a line that holds @word gave up operation @seq, as -errno; 0: it
  * has not. */
 static inline int oc_board_failure(uint64_t word, uint64_t seq)
 {
-	if (word < oc_board_word(seq, OC_PHASE_FAILED) || word >= oc_board_word(seq + 1, 0))
+	if (word < oc_board_word(seq, OC_BOARD_FAILED) || word >= oc_board_word(seq + 1, 0))
 		return 0;
-	return -(int)(word & (0xffffu - OC_PHASE_FAILED));
+	return -(int)(word & (OC_BOARD_FAILED - 1));
+}
+
+/* oc_board_posted() of an event that has no bit in the word, which is of operation @seq. */
+bool oc_board_posted_beside(const struct oc_board *board, uint64_t word, uint64_t seq,
+			    uint32_t event);
+
+/* True if the owner of @board, who has @word in the line of operation @seq, has posted @event of
+ * it, or has failed in it, or is at a later one. Acquires what was done before the event, as the
+ * load of @word must. */
+static inline bool oc_board_posted(const struct oc_board *board, uint64_t word, uint64_t seq,
+				   uint32_t event)
+{
+	int64_t ahead = (int64_t)(word - oc_board_word(seq, 0));
+
+	if ((uint64_t)ahead >> OC_BOARD_WORD_BITS)
+		return ahead > 0;
+	if (__builtin_expect(event - OC_EVENT_READY < OC_BOARD_WORD_EVENTS, 1))
+		return word & (oc_board_event_bit(event) | OC_BOARD_FAILED);
+	return oc_board_posted_beside(board, word, seq, event);
 }
 
 #endif

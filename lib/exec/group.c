@@ -161,6 +161,7 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
 	for (uint32_t p = 0; p < group->size; p++)
 		group->over[p] = group->seq;
 	group->me = group->board[rank];
+	group->beside = (1u << OC_BOARD_LINES) - 1;
 	return 0;
 }
 
@@ -180,6 +181,7 @@ void oc_group_issue(struct oc_group *group, struct oc_issued *op)
 	while (*at)
 		at = &(*at)->next;
 	op->seq = ++group->seq;
+	op->word = oc_board_word(op->seq, 0);
 	op->next = NULL;
 	*at = op;
 }
@@ -219,11 +221,22 @@ bool oc_group_has_line(struct oc_group *group, const struct oc_issued *op, uint3
 	return true;
 }
 
+/* Of a line that nobody looks at. */
+static __attribute__((cold, noinline)) void clear_events(struct oc_group *group, uint32_t line)
+{
+	for (uint32_t i = 0; i < OC_EVENT_END / 64; i++)
+		atomic_store_explicit(&group->me->event[line][i], 0, memory_order_relaxed);
+	group->beside &= ~(1u << line);
+}
+
 struct oc_board_line *oc_group_take_line(struct oc_group *group, const struct oc_issued *op)
 {
-	struct oc_board_line *line = &group->me->line[op->seq % OC_BOARD_LINES];
+	uint32_t at = op->seq % OC_BOARD_LINES;
+	struct oc_board_line *line = &group->me->line[at];
 
-	group->used[op->seq % OC_BOARD_LINES] = op->seq;
+	group->used[at] = op->seq;
+	if (__builtin_expect(group->beside >> at & 1, 0))
+		clear_events(group, at);
 	atomic_store_explicit(&line->flags, group->first == op ? OC_BOARD_SOLE : 0,
 			      memory_order_relaxed);
 	return line;
@@ -278,14 +291,33 @@ void oc_group_give_room(struct oc_group *group, struct oc_op_room *room)
 	group->rooms = room;
 }
 
-void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t event)
+static __attribute__((cold, noinline)) void post_beside(struct oc_group *group,
+							struct oc_issued *op, uint32_t event)
 {
-	oc_line_publish(&group->me->line[seq % OC_BOARD_LINES], oc_board_word(seq, event));
+	uint32_t line = op->seq % OC_BOARD_LINES;
+	_Atomic uint64_t *events = &group->me->event[line][event / 64];
+
+	group->beside |= 1u << line;
+	atomic_store_explicit(events,
+			      atomic_load_explicit(events, memory_order_relaxed) |
+				      UINT64_C(1) << event % 64,
+			      memory_order_release);
+	op->word ^= OC_BOARD_TURN;
+}
+
+void oc_group_post(struct oc_group *group, struct oc_issued *op, uint32_t event)
+{
+	if (__builtin_expect(event - OC_EVENT_READY < OC_BOARD_WORD_EVENTS, 1))
+		op->word |= oc_board_event_bit(event);
+	else
+		post_beside(group, op, event);
+	oc_line_publish(&group->me->line[op->seq % OC_BOARD_LINES], op->word);
 }
 
 void oc_group_fail(struct oc_group *group, uint64_t seq, int err)
 {
-	oc_group_post(group, seq, OC_PHASE_FAILED | (uint32_t)-err);
+	oc_line_publish(&group->me->line[seq % OC_BOARD_LINES],
+			oc_board_word(seq, OC_BOARD_FAILED | (uint32_t)-err));
 }
 
 int oc_group_inside(const struct oc_group *group, uint64_t seq)
@@ -294,8 +326,8 @@ int oc_group_inside(const struct oc_group *group, uint64_t seq)
 		uint64_t word = atomic_load_explicit(&oc_group_line(group, seq, p)->word,
 						     memory_order_acquire);
 
-		if (p != group->rank && word >= oc_board_word(seq, OC_EVENT_READY) &&
-		    word < oc_board_word(seq, OC_PHASE_FAILED) && group->over[p] < seq &&
+		if (p != group->rank && word > oc_board_word(seq, 0) &&
+		    word < oc_board_word(seq, OC_BOARD_FAILED) && group->over[p] < seq &&
 		    !oc_group_retired(group, seq, p))
 			return (int)p;
 	}

@@ -41,6 +41,7 @@ struct oc_op_room {
 /* One of the operations issued and not ended, as the group knows it: part of struct oc_op. */
 struct oc_issued {
 	uint64_t seq;
+	uint64_t word; /* posted last: to read it back, where peers poll it, would be a miss */
 	struct oc_issued *next; /* issued later */
 };
 
@@ -62,6 +63,7 @@ struct oc_group {
 	struct oc_issued *first;	     /* in the order of issue */
 	bool asking;			     /* one of them waits for a peer to answer, and for
 						nothing else: lib/exec/relay.h */
+	uint32_t beside;		     /* a bit for each line: event[] may hold something */
 	struct oc_op_room *rooms;	     /* free ones */
 	struct oc_wait wait;		     /* for any member */
 	int lost;			     /* the member whose death ended a wait last, or -1 */
@@ -107,8 +109,8 @@ void oc_group_issue(struct oc_group *group, struct oc_issued *op);
  * what it was last used for, or oneself. */
 bool oc_group_has_line(struct oc_group *group, const struct oc_issued *op, uint32_t *peer);
 
-/* Makes the line the operation's. The caller fills it, then posts OC_EVENT_READY; or it posts a
- * failure. */
+/* Makes the line the operation's, with no event posted. The caller fills it, then posts
+ * OC_EVENT_READY; or it fails. */
 struct oc_board_line *oc_group_take_line(struct oc_group *group, const struct oc_issued *op);
 
 /* The operation is over, be it done or failed. */
@@ -118,8 +120,8 @@ void oc_group_retire(struct oc_group *group, struct oc_issued *op);
 struct oc_op_room *oc_group_take_room(struct oc_group *group, size_t steps);
 void oc_group_give_room(struct oc_group *group, struct oc_op_room *room);
 
-/* Tells the peers that this rank has reached @event of operation @seq. */
-void oc_group_post(struct oc_group *group, uint64_t seq, uint32_t event);
+/* Tells the peers @event of the operation, which has a line and was not told before. */
+void oc_group_post(struct oc_group *group, struct oc_issued *op, uint32_t event);
 
 /* Gives the operation up for the reason @err, -errno. Peers that have seen READY may
  * still be at this rank's buffers. */
@@ -165,14 +167,14 @@ static inline bool oc_group_retired(const struct oc_group *group, uint64_t seq, 
 				    memory_order_acquire) >= seq;
 }
 
-/* True if @peer has reached @event of the operation. */
-static inline bool oc_group_reached(struct oc_group *group, uint64_t seq, uint32_t peer,
-				    uint32_t event)
+/* True if @peer has posted @event of the operation, or never will: it failed, or is past it. */
+static inline bool oc_group_posted(struct oc_group *group, uint64_t seq, uint32_t peer,
+				   uint32_t event)
 {
 	struct oc_board_line *line = oc_group_line(group, seq, peer);
 	uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
 
-	if (word < oc_board_word(seq, event))
+	if (!oc_board_posted(group->board[peer], word, seq, event))
 		return false;
 	if (group->over[peer] < seq - 1 &&
 	    atomic_load_explicit(&line->flags, memory_order_relaxed) & OC_BOARD_SOLE)

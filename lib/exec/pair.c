@@ -44,13 +44,14 @@ bool oc_pair_met(struct oc_op *op, const struct oc_step *step)
 	struct oc_board_line *line = oc_op_line(op, step->peer);
 	uint64_t word, len = 0, seq = op->issued.seq;
 
-	if (!oc_group_reached(group, seq, step->peer, step->event) &&
+	if (!oc_group_posted(group, seq, step->peer, step->event) &&
 	    !oc_group_retired(group, seq, step->peer))
 		return false;
 	/* It may have come between the two looks. If not, or if this is of a later operation, it
 	 * was never in this one. */
 	word = atomic_load_explicit(&line->word, memory_order_acquire);
-	if (word >= oc_board_word(seq, step->event) && word < oc_board_word(seq + 1, 0)) {
+	if (oc_board_posted(group->board[step->peer], word, seq, step->event) &&
+	    word < oc_board_word(seq + 1, 0)) {
 		len = line->bytes;
 		op->err = oc_op_failure(op, line);
 		if (!op->err && step->src.slot == OC_SLOT_SCRATCH)

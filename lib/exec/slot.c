@@ -161,7 +161,7 @@ int oc_slot_offer(struct oc_op *op)
 		flags |= OC_BOARD_SEND_STAGED;
 	atomic_store_explicit(&line->flags, flags, memory_order_relaxed);
 	atomic_store_explicit(&line->ready, ready, memory_order_relaxed);
-	oc_group_post(op->group, op->issued.seq, OC_EVENT_READY);
+	oc_group_post(op->group, &op->issued, OC_EVENT_READY);
 	return 0;
 }
 

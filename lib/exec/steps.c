@@ -49,11 +49,11 @@ static bool deps_done(const struct oc_op *op, const struct oc_step *step)
 	return true;
 }
 
-static bool reached(struct oc_op *op, uint32_t peer, uint32_t event)
+static bool has_posted(struct oc_op *op, uint32_t peer, uint32_t event)
 {
 	struct oc_board_line *line = oc_op_line(op, peer);
 
-	if (!oc_group_reached(op->group, op->issued.seq, peer, event))
+	if (!oc_group_posted(op->group, op->issued.seq, peer, event))
 		return false;
 	op->err = oc_op_failure(op, line);
 	if (!op->err && !op->bind->pair && line->bytes != op->plan->shape.bytes)
@@ -63,7 +63,7 @@ static bool reached(struct oc_op *op, uint32_t peer, uint32_t event)
 
 static void post(struct oc_op *op, uint32_t event)
 {
-	oc_group_post(op->group, op->issued.seq, event);
+	oc_group_post(op->group, &op->issued, event);
 }
 
 /* Whether the step is done now. @state keeps how far a SEND or RECV has come:
@@ -93,14 +93,14 @@ static bool run_step(struct oc_op *op, const struct oc_step *step, uint8_t *stat
 		return true;
 	case OC_STEP_WAIT:
 		return step->flags & OC_STEP_PAIR ? oc_pair_met(op, step)
-						  : reached(op, step->peer, step->event);
+						  : has_posted(op, step->peer, step->event);
 	case OC_STEP_SEND:
 		if (*state != 2)
 			post(op, step->event);
 		*state = 2;
-		return reached(op, step->peer, step->reply);
+		return has_posted(op, step->peer, step->reply);
 	case OC_STEP_RECV:
-		if (!reached(op, step->peer, step->event))
+		if (!has_posted(op, step->peer, step->event))
 			return false;
 		if (!op->err && !op->waits && !oc_transfer_is_ready(op, step))
 			return false;
@@ -130,16 +130,9 @@ int oc_steps_idle(struct oc_op *op, uint32_t stuck)
 	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
 
 	/* It may have come since the step was looked at, and left. */
-	if (seen >= oc_board_word(op->issued.seq, event))
+	if (oc_board_posted(op->group->board[step->peer], seen, op->issued.seq, event))
 		return 0;
 	return oc_op_idle(op, step->peer, line, seen);
-}
-
-/* Whether a step, in the state run_step() left it in or done (1), has an event to post. */
-static bool will_post(const struct oc_step *step, uint8_t state)
-{
-	return !state && (step->kind == OC_STEP_POST || step->kind == OC_STEP_RECV ||
-			  step->kind == OC_STEP_SEND);
 }
 
 int oc_steps_pass(struct oc_op *op, uint32_t *stuck)
@@ -148,23 +141,19 @@ int oc_steps_pass(struct oc_op *op, uint32_t *stuck)
 	const struct oc_step *steps = oc_plan_steps(plan);
 	uint8_t *done = op->room->done;
 	int moved = 0;
-	bool owes = false; /* an earlier step has an event still to post */
 
 	*stuck = plan->nsteps;
 	for (uint32_t i = op->first; i < plan->nsteps; i++) {
 		const struct oc_step *step = &steps[i];
 
-		if (done[i] == 1)
+		if (done[i] == 1 || !deps_done(op, step))
 			continue;
-		if (deps_done(op, step) && !(owes && will_post(step, done[i]))) {
-			if (run_step(op, step, &done[i]))
-				moved = done[i] = 1;
-			else if (*stuck == plan->nsteps)
-				*stuck = i;
-			if (op->err)
-				return op->err;
-		}
-		owes = owes || will_post(step, done[i]);
+		if (run_step(op, step, &done[i]))
+			moved = done[i] = 1;
+		else if (*stuck == plan->nsteps)
+			*stuck = i;
+		if (op->err)
+			return op->err;
 	}
 	while (op->first < plan->nsteps && done[op->first] == 1)
 		op->first++;

@@ -14,7 +14,7 @@ struct walk {
 	const struct oc_plan *plan;
 	uint64_t edges; /* seen so far */
 	uint64_t operands;
-	uint32_t event; /* posted last; READY is, by the executor */
+	uint64_t posted[OC_EVENT_END / 64]; /* events; READY is, by the executor */
 	bool staged;
 };
 
@@ -228,9 +228,11 @@ static const char *event_fault(struct walk *walk, const struct oc_step *step)
 		return "a wait for what is no event";
 	if (!posts(step))
 		return NULL;
-	if (post <= walk->event || post >= OC_EVENT_END)
-		return "events do not rise";
-	walk->event = post;
+	if (post < OC_EVENT_READY || post >= OC_EVENT_END)
+		return "a post of what is no event";
+	if (walk->posted[post / 64] >> post % 64 & 1)
+		return "an event posted twice";
+	walk->posted[post / 64] |= UINT64_C(1) << post % 64;
 	return NULL;
 }
 
@@ -321,7 +323,7 @@ static const char *plan_fault(struct walk *walk, uint32_t *step)
 
 int oc_plan_check(const void *bytes, size_t size, char *why, size_t len)
 {
-	struct walk walk = {.plan = bytes, .event = OC_EVENT_READY};
+	struct walk walk = {.plan = bytes, .posted = {1u << OC_EVENT_READY}};
 	const char *fault;
 	uint32_t step = 0;
 

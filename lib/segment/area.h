@@ -9,14 +9,14 @@
  */
 
 #define OC_AREA_BOARD_OFF	0x000000u /* boards: lib/exec/board.h */
-#define OC_AREA_BOARD_BYTES	0x080000u
-#define OC_AREA_REGION_OFF	0x080000u /* region table and segments: lib/region/region.h */
+#define OC_AREA_BOARD_BYTES	0x100000u
+#define OC_AREA_REGION_OFF	0x100000u /* region table and segments: lib/region/region.h */
 #define OC_AREA_REGION_BYTES	0x0e0000u
-#define OC_AREA_STAGE_OFF	0x160000u /* staging channel: lib/access/mech_staged.c */
+#define OC_AREA_STAGE_OFF	0x1e0000u /* staging channel: lib/access/mech_staged.c */
 #define OC_AREA_STAGE_BYTES	0x090000u
-#define OC_AREA_PIN_CACHE_OFF	0x1f0000u /* kernel regions: lib/access/pin_cache.h */
+#define OC_AREA_PIN_CACHE_OFF	0x270000u /* kernel regions: lib/access/pin_cache.h */
 #define OC_AREA_PIN_CACHE_BYTES 0x010000u
-#define OC_AREA_BYTES		0x200000u
+#define OC_AREA_BYTES		0x280000u
 
 _Static_assert(OC_AREA_BOARD_OFF + OC_AREA_BOARD_BYTES == OC_AREA_REGION_OFF, "areas touch");
 _Static_assert(OC_AREA_REGION_OFF + OC_AREA_REGION_BYTES == OC_AREA_STAGE_OFF, "areas touch");

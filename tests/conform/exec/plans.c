@@ -24,25 +24,27 @@ struct oc_plan *plans_finish(struct oc_draft *draft)
 	return plan;
 }
 
-/* Everybody's bytes to the next rank, in two pieces that are both under way at once. */
+/* Everybody's bytes to the next rank, in pieces that are all under way at once. Their events have
+ * a bit in the word of the line, or none, and are neither posted nor answered in their order. */
 struct oc_plan *plans_ring(const struct job *job, uint64_t bytes)
 {
+	enum { PIECES = 20, LAST = OC_EVENT_END - 1 };
 	uint32_t me = job->rank, n = job->nranks, next = (me + 1) % n, last = (me + n - 1) % n;
 	struct oc_shape shape = {
 		.rank = (uint16_t)me, .size = (uint16_t)n, .granule = 1, .bytes = bytes};
 	struct oc_draft draft = {.shape = shape};
 
 	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_STAGE}, 0);
-	for (uint32_t i = 0; i < 2; i++)
-		oc_draft_add(&draft, plans_message(OC_STEP_SEND, next, FIRST + i, FIRST + 2 + i),
+	for (uint32_t i = PIECES; i--;)
+		oc_draft_add(&draft, plans_message(OC_STEP_SEND, next, FIRST + i, LAST - i),
 			     draft.nsteps);
-	for (uint32_t i = 0; i < 2; i++) {
-		struct oc_step step = plans_message(OC_STEP_RECV, last, FIRST + i, FIRST + 2 + i);
-		uint64_t half = bytes / 2;
+	for (uint32_t i = 0; i < PIECES; i++) {
+		struct oc_step step = plans_message(OC_STEP_RECV, last, FIRST + i, LAST - i);
+		uint64_t off = i * bytes / PIECES;
 
-		step.len = i ? bytes - half : half;
-		step.src = oc_ref(OC_SLOT_SEND, last, i * half);
-		step.dst = oc_ref(OC_SLOT_RECV, me, i * half);
+		step.len = (i + 1) * bytes / PIECES - off;
+		step.src = oc_ref(OC_SLOT_SEND, last, off);
+		step.dst = oc_ref(OC_SLOT_RECV, me, off);
 		oc_draft_add(&draft, step, draft.nsteps);
 	}
 	return plans_finish(&draft);

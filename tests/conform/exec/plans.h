@@ -16,7 +16,7 @@ struct oc_step plans_message(enum oc_step_kind kind, uint32_t peer, uint32_t eve
 /* Checked, malloc'ed. */
 struct oc_plan *plans_finish(struct oc_draft *draft);
 
-/* Everybody's bytes to the next rank, in two pieces that are both under way at once. */
+/* Everybody's bytes to the next rank, in pieces that are all under way at once. */
 struct oc_plan *plans_ring(const struct job *job, uint64_t bytes);
 
 /* Rank 0's bytes from hand to hand: each passes on only what has come. */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "coll.h"
 #include "exec/inline.h"
 #include "../members.h"
 #include "plan/draft.h"
@@ -344,13 +345,55 @@ static void test_skip(struct job *job)
 	oc_node_leave(node);
 }
 
+/* Of a broadcast to many who are served by the root, each leaves without those who are late, in
+ * whatever order they come. */
+static void test_late_leaf(struct job *job)
+{
+	enum { BYTES = 20000, LEFT = 0 };
+	oc_node *node = job_join(job);
+	struct oc_group *group = members_join(job, node);
+	struct oc_shape shape = {.coll = OC_COLL_BCAST,
+				 .rank = (uint16_t)job->rank,
+				 .size = (uint16_t)job->nranks,
+				 .granule = 1,
+				 .bytes = BYTES};
+	uint8_t *buffer = oc_alloc(BYTES);
+	struct oc_bind bind = {
+		.send = buffer, .send_bytes = BYTES, .recv = buffer, .recv_bytes = BYTES};
+
+	CHECK(buffer);
+	for (uint32_t turn = 0; turn < 2 * job->nranks; turn++) {
+		uint32_t root = turn % job->nranks, late = (root + 1) % job->nranks;
+		struct oc_plan *plan;
+
+		shape.root = (uint16_t)root;
+		plan = oc_coll_bcast(&shape);
+		CHECK(plan);
+		for (uint32_t i = 0; i < BYTES; i++)
+			buffer[i] = job->rank == root ? share_pattern(turn, i) : 0xee;
+		while (job->rank == late &&
+		       atomic_load(&job->shared->word[LEFT]) < (turn + 1) * (job->nranks - 2))
+			share_nap_us(10);
+		CHECK_EQ(oc_exec_inline(group, plan, &bind), 0);
+		if (job->rank != late && job->rank != root)
+			atomic_fetch_add(&job->shared->word[LEFT], 1);
+		for (uint32_t i = 0; i < BYTES; i++)
+			CHECK_EQ(buffer[i], share_pattern(turn, i));
+		free(plan);
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	oc_free(buffer);
+	oc_group_destroy(group);
+	oc_node_leave(node);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct job_case cases[] = {
 		{"ring", 2, 5, test_ring},	 {"chain", 2, 5, test_chain},
 		{"unequal", 2, 3, test_unequal}, {"late", 3, 3, test_late},
 		{"later", 3, 3, test_later},	 {"skip", 3, 6, test_skip},
-		{"sums", 2, 5, test_sums},
+		{"sums", 2, 5, test_sums},	 {"late_leaf", 3, 5, test_late_leaf},
 	};
 
 	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

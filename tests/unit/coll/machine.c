@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READY  1u
 #define POISON 0xe5
 #define DELAY  40u /* turns a rank may come late */
 #define PIECES 4u  /* a copy is cut in at most about so many */
@@ -41,6 +40,16 @@ fail(struct machine *m, const char *fmt, ...)
 	return FAILED;
 }
 
+static bool has_posted(const struct machine_rank *rank, uint32_t event)
+{
+	return rank->events[event / 64] >> event % 64 & 1;
+}
+
+static bool is_ready(const struct machine_rank *rank)
+{
+	return has_posted(rank, OC_EVENT_READY);
+}
+
 /* Whether rank @me may touch @len bytes at @ref now. */
 static bool allowed(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t len, bool write)
 {
@@ -52,7 +61,7 @@ static bool allowed(struct machine *m, uint32_t me, struct oc_ref ref, uint64_t 
 		wrong = "beyond its end";
 	else if (write && ref.slot == OC_SLOT_SEND)
 		wrong = "to write it";
-	else if (ref.rank != me && owner->event < READY)
+	else if (ref.rank != me && !is_ready(owner))
 		wrong = "before its owner is READY";
 	else if (ref.rank != me && owner->ended &&
 		 !(owner->send == MACHINE_EAGER && ref.slot == OC_SLOT_SEND))
@@ -223,9 +232,9 @@ static enum outcome do_calc(struct machine *m, uint32_t me, const struct oc_step
 
 static enum outcome do_post(struct machine *m, uint32_t me, uint32_t event)
 {
-	if (event <= m->rank[me].event)
-		return fail(m, "rank %u posts event %u after %u", me, event, m->rank[me].event);
-	m->rank[me].event = event;
+	if (has_posted(&m->rank[me], event))
+		return fail(m, "rank %u posts event %u again", me, event);
+	m->rank[me].events[event / 64] |= UINT64_C(1) << event % 64;
 	return DONE;
 }
 
@@ -239,7 +248,7 @@ static enum outcome condition(struct machine *m, uint32_t me, const struct oc_st
 	for (uint32_t r = 0; r < m->size; r++) {
 		if (step->cond_rank != OC_RANK_ALL && step->cond_rank != r)
 			continue;
-		if (m->rank[r].event < READY)
+		if (!is_ready(&m->rank[r]))
 			return fail(m, "rank %u asks about rank %u before it is READY", me, r);
 		direct = direct && m->rank[r].reachable;
 	}
@@ -274,7 +283,7 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 	case OC_STEP_POST:
 		return do_post(m, me, step->event);
 	case OC_STEP_WAIT:
-		if (m->rank[step->peer].event < step->event)
+		if (!has_posted(&m->rank[step->peer], step->event))
 			return BLOCKED;
 		return step->flags & OC_STEP_PAIR ? met(m, me, step) : DONE;
 	case OC_STEP_SEND:
@@ -283,9 +292,9 @@ static enum outcome do_step(struct machine *m, uint32_t me, uint32_t i)
 			outcome = do_post(m, me, step->event);
 			return outcome == DONE ? MOVED : outcome;
 		}
-		return m->rank[step->peer].event >= step->reply ? DONE : BLOCKED;
+		return has_posted(&m->rank[step->peer], step->reply) ? DONE : BLOCKED;
 	case OC_STEP_RECV:
-		if (m->rank[step->peer].event < step->event)
+		if (!has_posted(&m->rank[step->peer], step->event))
 			return BLOCKED;
 		outcome = do_copy(m, me, step, &rank->pos[i]);
 		return outcome == DONE ? do_post(m, me, step->reply) : outcome;
@@ -352,11 +361,10 @@ static enum outcome turn(struct machine *m, uint32_t me)
 		rank->delay--;
 		return MOVED;
 	}
-	if (rank->event < READY) {
+	if (!is_ready(rank)) {
 		if (rank->send == MACHINE_EAGER && !stage_eager(rank))
 			return fail(m, "out of memory");
-		rank->event = READY;
-		return MOVED;
+		return do_post(m, me, OC_EVENT_READY) == DONE ? MOVED : FAILED;
 	}
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = (from + k) % n;
@@ -385,7 +393,7 @@ bool machine_run(struct machine *m)
 		struct machine_rank *rank = &m->rank[r];
 
 		rank->copy = NULL;
-		rank->event = 0;
+		memset(rank->events, 0, sizeof(rank->events));
 		rank->ended = false;
 		rank->delay = below(m, 2) ? below(m, DELAY) : 0;
 		rank->state = calloc(rank->plan->nsteps + 1, sizeof(*rank->state));

@@ -40,9 +40,9 @@ struct machine_rank {
 	bool reachable; /* peers may touch the receive slot */
 
 	/* the machine's own */
-	uint8_t *copy;	/* of the send slot, NULL until staged */
-	uint32_t delay; /* turns until the rank enters the call */
-	uint32_t event; /* 0: not entered */
+	uint8_t *copy;			    /* of the send slot, NULL until staged */
+	uint32_t delay;			    /* turns until the rank enters the call */
+	uint64_t events[OC_EVENT_END / 64]; /* posted; none: not entered */
 	bool ended;
 	uint8_t *state; /* a step: 0, 1 done, 2 posted */
 	uint64_t *pos;	/* a step: bytes moved */

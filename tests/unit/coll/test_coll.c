@@ -181,14 +181,21 @@ static struct oc_step message(enum oc_step_kind kind, uint32_t peer, uint32_t ev
 				.reply = (uint16_t)reply};
 }
 
+/* The @nth event a rank posts after READY, from 0 on: in no order, and with neighbours far apart.
+ */
+static uint32_t nth_event(uint32_t nth)
+{
+	return nth % 2 ? OC_EVENT_END - nth : OC_EVENT_READY + 1 + nth;
+}
+
 /* A binomial tree: whoever has the data sends it on, farthest child first. A
- * parent's n-th message is its event READY + 1 + n, the answer to it event 2. */
+ * parent's n-th message is its n-th event, the answer to it the first of the child. */
 static void plan_tree(struct trial *t, uint32_t me)
 {
 	struct oc_shape shape = {
 		.rank = (uint16_t)me, .size = (uint16_t)t->size, .root = 0, .bytes = t->bytes};
 	struct oc_draft draft = {.shape = shape};
-	uint32_t mask = 1, event = OC_EVENT_READY + 1;
+	uint32_t mask = 1, posted = 0;
 
 	while (mask < t->size && !(me & mask))
 		mask <<= 1;
@@ -198,7 +205,8 @@ static void plan_tree(struct trial *t, uint32_t me)
 
 		for (uint32_t m = mask << 1; !(parent & m) && m < t->size; m <<= 1)
 			nth += parent + m < t->size;
-		step = message(OC_STEP_RECV, parent, OC_EVENT_READY + 1 + !!parent + nth, event++);
+		step = message(OC_STEP_RECV, parent, nth_event(!!parent + nth),
+			       nth_event(posted++));
 		step.len = t->bytes;
 		step.dst = oc_ref(OC_SLOT_RECV, me, 0);
 		step.src = oc_ref(parent ? OC_SLOT_RECV : OC_SLOT_SEND, parent, 0);
@@ -206,9 +214,10 @@ static void plan_tree(struct trial *t, uint32_t me)
 	}
 	for (mask >>= 1; mask; mask >>= 1)
 		if (me + mask < t->size)
-			oc_draft_add(&draft,
-				     message(OC_STEP_SEND, me + mask, event++, OC_EVENT_READY + 1),
-				     0);
+			oc_draft_add(
+				&draft,
+				message(OC_STEP_SEND, me + mask, nth_event(posted++), nth_event(0)),
+				0);
 	t->machine.rank[me].plan = oc_draft_finish(&draft);
 }
 

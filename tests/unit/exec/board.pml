@@ -5,7 +5,8 @@
  * from it while a peer is at its buffers; death at any instant.
  *
  * Each rank goes through operations 1 to OPS. Of four, the first and the last are exchanges, where
- * everybody reads everybody's buffer, but that the last of three ranks skips the first; between them
+ * everybody reads everybody's buffer in any order and tells each by an event that it has, but that
+ * the last of three ranks skips the first; between them
  * are eager broadcasts, whose root leaves what it sends in the ring and waits for nobody. FLIGHT
  * of them may be under way at once on a rank, go on in any order and end in any order: 1 is what
  * blocking collectives do, more is what the design allows for.
@@ -18,7 +19,8 @@
  *
  * Errors to plant: BUG_REUSE a line is written again one operation early; BUG_RETIRED an
  * operation that is skipped counts as retired though an earlier one of its line is under way;
- * BUG_QUIT who failed returns at once; BUG_FENCE words are visible late; BUG_ISSUE who begins
+ * BUG_STALE a line is written again with the events of its last operation; BUG_QUIT who failed
+ * returns at once; BUG_FENCE words are visible late; BUG_ISSUE who begins
  * waits for its line, and does nothing else meanwhile.
  */
 
@@ -41,16 +43,15 @@
 #define DEATHS 0
 #endif
 
-/* Phases. */
+/* Words. */
 #define READY  1
-#define DONE   2
-#define FAILED 9
+#define FAILED 2
 
 /* Where a rank is in an operation. */
 #define AHEAD  0
 #define BEGUN  1 /* its line is written */
 #define POSTED 2 /* READY */
-#define COPIED 3 /* DONE */
+#define COPIED 3 /* all that it reads */
 #define QUIT   4 /* FAILED, and waits for those at its buffers */
 #define ENDED  5
 
@@ -63,8 +64,9 @@
 #define AT(r, s)   ((r) * (OPS + 1) + (s))
 #define LINE(r, s) ((r) * LINES + (s) % LINES)
 
-/* The boards: a word for each line, what the rest of it was written for, and the ring's place. */
-byte seq[N * LINES], phase[N * LINES], line[N * LINES];
+/* The boards: a word for each line, the events beside it, what the rest of it was written for, and
+ * the ring's place. */
+byte seq[N * LINES], word[N * LINES], event[N * LINES], line[N * LINES];
 byte retired[N * LINES];
 
 /* What is true. */
@@ -73,12 +75,15 @@ bool open[N * (OPS + 1)]; /* the buffer is the operation's; an eager one's is in
 byte touching[N];	  /* AT() of what a rank is at, or 0 */
 byte failures = FAILURES, deaths = DEATHS;
 
-#define HAS_REACHED(p, s, what) \
-	(seq[LINE(p, s)] > (s) || (seq[LINE(p, s)] == (s) && phase[LINE(p, s)] >= (what)))
-#define HAS_FAILED(p, s) (seq[LINE(p, s)] == (s) && phase[LINE(p, s)] == FAILED)
+#define IS_READY(p, s) \
+	(seq[LINE(p, s)] > (s) || (seq[LINE(p, s)] == (s) && word[LINE(p, s)] >= READY))
+#define HAS_FAILED(p, s) (seq[LINE(p, s)] == (s) && word[LINE(p, s)] == FAILED)
+/* Whether @p has told @r that it has read its buffer. */
+#define HAS_TOLD(p, r, s) \
+	(IS_READY(p, s) && (seq[LINE(p, s)] > (s) || HAS_FAILED(p, s) || event[LINE(p, s)] >> (r) & 1))
 #define IS_IN(p, s) \
-	(!dead[p] && seq[LINE(p, s)] == (s) && phase[LINE(p, s)] >= READY && \
-	 phase[LINE(p, s)] < FAILED && retired[LINE(p, s)] < (s))
+	(!dead[p] && seq[LINE(p, s)] == (s) && word[LINE(p, s)] == READY && \
+	 retired[LINE(p, s)] < (s))
 #define IS_SHOWN(p, s) \
 	(line[LINE(p, s)] == (s) && (IS_EAGER(s) || open[AT(p, s)]))
 
@@ -101,24 +106,26 @@ byte failures = FAILURES, deaths = DEATHS;
 #endif
 
 #ifdef BUG_FENCE
-byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
+byte late_line[N], late_seq[N], late_word[N]; /* a word on its way */
 #define POST(s, what) \
 	if \
 	:: late_seq[me] -> FLUSH(me) \
 	:: else \
 	fi; \
 	late_line[me] = LINE(me, s); \
-	late_phase[me] = what; \
+	late_word[me] = what; \
 	late_seq[me] = s
 #define FLUSH(r) \
 	seq[late_line[r]] = late_seq[r]; \
-	phase[late_line[r]] = late_phase[r]; \
+	word[late_line[r]] = late_word[r]; \
 	late_seq[r] = 0
 #else
 #define POST(s, what) \
 	seq[LINE(me, s)] = s; \
-	phase[LINE(me, s)] = what
+	word[LINE(me, s)] = what
 #endif
+
+#define TELL(p, s) event[LINE(me, s)] = event[LINE(me, s)] | 1 << p
 
 /* A line is free when every peer has retired the operation it was last used for, and its owner too. */
 #ifdef BUG_REUSE
@@ -130,7 +137,7 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 
 /* What a rank may have to wait for, in the order of a plan. */
 #define HAS_GOT(p, s)	 (!READS(me, p, s) || got[s] >> p & 1)
-#define HAS_LEFT(p, s)	 (!READS(p, me, s) || IS_EAGER(s) || HAS_REACHED(p, s, DONE))
+#define HAS_LEFT(p, s)	 (!READS(p, me, s) || IS_EAGER(s) || HAS_TOLD(p, me, s))
 #define IS_DONE(p, s)	 (HAS_LEFT(p, s) && !(READS(p, me, s) && HAS_FAILED(p, s)))
 #define WAITS_FOR(p, s)	 (at[s] == POSTED -> !HAS_GOT(p, s) : !HAS_LEFT(p, s))
 #define IS_GONE(p, s)	 ((p) != me && dead[p] && WAITS_FOR(p, s))
@@ -168,6 +175,12 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 	flying--; \
 	RETIRE(s)
 
+#ifdef BUG_STALE
+#define CLEAR(s)
+#else
+#define CLEAR(s) event[LINE(me, s)] = 0;
+#endif
+
 #define MAY_BEGIN(s) (next == s && flying < FLIGHT)
 
 #ifdef BUG_ISSUE
@@ -186,6 +199,7 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 	:: atomic { MAY_BEGIN(s) && !SKIPS(me, s) && IS_FREE(s) -> \
 		assert(!ANY(WAS_READ, s)); \
 		line[LINE(me, s)] = s; \
+		CLEAR(s) \
 		open[AT(me, s)] = true; \
 		next++; \
 		flying++; \
@@ -199,7 +213,7 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 		goto end }
 
 #define READ(p, s) \
-	:: at[s] == POSTED && !HAS_GOT(p, s) && HAS_REACHED(p, s, READY) && !HAS_FAILED(p, s) -> \
+	:: at[s] == POSTED && !HAS_GOT(p, s) && IS_READY(p, s) && !HAS_FAILED(p, s) -> \
 		atomic { \
 			assert(dead[p] || IS_SHOWN(p, s)); \
 			touching[me] = AT(p, s) \
@@ -208,7 +222,8 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 		:: atomic { true -> \
 			assert(dead[p] || IS_SHOWN(p, s)); \
 			touching[me] = 0; \
-			got[s] = got[s] | 1 << p } \
+			got[s] = got[s] | 1 << p; \
+			TELL(p, s) } \
 		DIE \
 		fi
 
@@ -216,7 +231,7 @@ byte late_line[N], late_seq[N], late_phase[N]; /* a word on its way */
 	BEGIN(s) \
 	:: atomic { at[s] == BEGUN -> POST(s, READY); at[s] = POSTED } \
 	EACH_RANK(READ, s) \
-	:: atomic { at[s] == POSTED && ALL(HAS_GOT, s) -> POST(s, DONE); at[s] = COPIED } \
+	:: atomic { at[s] == POSTED && ALL(HAS_GOT, s) -> at[s] = COPIED } \
 	:: atomic { at[s] == COPIED && ALL(IS_DONE, s) -> END(s) } \
 	:: atomic { at[s] >= BEGUN && at[s] <= COPIED && failures > 0 -> \
 		failures--; \

@@ -249,6 +249,100 @@ static void test_steps(void)
 	EXPECT(!one(step)); /* the executor has posted it */
 	step.event = OC_EVENT_READY + 1;
 	EXPECT(one(step));
+	step.event = OC_EVENT_END - 1;
+	EXPECT(one(step));
+	step.event = OC_EVENT_END;
+	EXPECT(!one(step));
+	step.event = 0;
+	EXPECT(!one(step));
+}
+
+/* Whether a plan that posts two events passes. */
+static bool two(uint16_t first, uint16_t second)
+{
+	struct oc_draft draft = {.shape = {.rank = RANK, .size = MANY, .granule = 8}};
+	struct oc_plan *plan;
+	bool good;
+
+	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_POST, .event = first}, 0);
+	oc_draft_add(
+		&draft,
+		(struct oc_step){.kind = OC_STEP_SEND, .peer = 2, .event = second, .reply = first},
+		0);
+	plan = oc_draft_finish(&draft);
+	EXPECT(plan);
+	good = passes(plan, plan->size);
+	free(plan);
+	return good;
+}
+
+static void test_events(void)
+{
+	const uint16_t first = OC_EVENT_READY + 1, last = OC_EVENT_END - 1;
+
+	EXPECT(two(first, last));
+	EXPECT(two(last, first)); /* in any order */
+	EXPECT(!two(first, first));
+	EXPECT(!two(last, last));
+	EXPECT(!two(first, OC_EVENT_READY));
+}
+
+static bool depends(const struct oc_plan *plan, uint32_t step, uint32_t on)
+{
+	const uint32_t *edges = oc_plan_edges(plan) + oc_plan_steps(plan)[step].edge;
+
+	for (uint32_t e = 0; e < oc_plan_steps(plan)[step].nedges; e++)
+		if (edges[e] == on)
+			return true;
+	return false;
+}
+
+/* Whether the plan posts @event once, after the step that copies to @rank. */
+static bool posts_after_push(const struct oc_plan *plan, uint32_t event, uint32_t rank)
+{
+	const struct oc_step *steps = oc_plan_steps(plan);
+	uint32_t push = UINT32_MAX;
+
+	for (uint32_t i = 0; i < plan->nsteps; i++) {
+		if (steps[i].kind == OC_STEP_COPY && steps[i].dst.rank == rank)
+			push = i;
+		if (steps[i].kind == OC_STEP_POST && steps[i].event == event)
+			return push < i && depends(plan, i, push);
+	}
+	return false;
+}
+
+/* A broadcast's root tells each of any number of ranks when it has its bytes. */
+static void test_many(void)
+{
+	static const uint16_t sizes[] = {2, 15, 16, 255, 256, 257, 700, 1024};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct oc_shape shape = {.coll = OC_COLL_BCAST,
+					 .size = sizes[i],
+					 .rank = sizes[i] / 2,
+					 .root = sizes[i] / 2,
+					 .granule = 1,
+					 .bytes = 20000};
+		struct oc_plan *root = oc_coll_bcast(&shape);
+
+		EXPECT(root && passes(root, root->size));
+		for (uint16_t r = 0; r < shape.size; r++) {
+			struct oc_plan *leaf;
+			const struct oc_step *wait;
+
+			if (r == shape.root)
+				continue;
+			shape.rank = r;
+			leaf = oc_coll_bcast(&shape);
+			EXPECT(leaf && passes(leaf, leaf->size));
+			wait = oc_plan_steps(leaf) + leaf->nsteps - 1;
+			EXPECT(wait->kind == OC_STEP_WAIT && wait->peer == shape.root);
+			EXPECT(posts_after_push(root, wait->event, r));
+			free(leaf);
+		}
+		free(root);
+	}
 }
 
 /* Whether a fold of @n times this operand passes. */
@@ -309,6 +403,8 @@ int main(void)
 	printf("seed %#llx\n", (unsigned long long)trial_seed);
 	test_steps();
 	test_folds();
+	test_events();
+	test_many();
 	test_failed();
 	for (uint32_t which = 0;; which++) {
 		struct oc_plan *plan = generate(which, which % MANY);
