@@ -8,7 +8,8 @@
  * A plan says what one rank does in one collective, as a graph of steps with
  * dependency edges (the collective activity descriptor of KACC, Nomura and
  * Ishikawa). It names slots, not addresses, and is bound to buffers when it is
- * issued, so it is made once for a group, a shape and a root.
+ * issued, so it is made once for a group, a shape and a root. An offset in a slot counts
+ * the bytes of the buffer in their order, in however many pieces they lie there.
  *
  *   COPY   dst <- src, len bytes; dst may be every rank's receive slot, and then
  *          src is one's own slot or a receive slot, and left out as destination

@@ -78,6 +78,8 @@ _Static_assert(OC_MECH_COUNT < OC_BOARD_RECV, "mechanisms fit");
 #define OC_BOARD_RECV_HEAP   (OC_MECH_HEAP << OC_BOARD_RECV)
 /* Peers may write the receive slot. */
 #define OC_BOARD_RECV_OPEN (OC_BOARD_MECH_MASK << OC_BOARD_RECV)
+/* In where a slot is: it is in pieces, and its layout is there. */
+#define OC_BOARD_PIECES (UINT64_C(1) << 63)
 /* The owner has retired all operations before this one. */
 #define OC_BOARD_SOLE 0x80u
 /* A slot that is not in the arena. */
@@ -142,9 +144,9 @@ static inline uint32_t oc_board_event_bit(uint32_t event)
  * has not. */
 static inline int oc_board_failure(uint64_t word, uint64_t seq)
 {
-	if (word < oc_board_word(seq, OC_BOARD_FAILED) || word >= oc_board_word(seq + 1, 0))
-		return 0;
-	return -(int)(word & (OC_BOARD_FAILED - 1));
+	uint64_t err = word - oc_board_word(seq, OC_BOARD_FAILED);
+
+	return err < OC_BOARD_FAILED ? -(int)err : 0;
 }
 
 /* oc_board_posted() of an event that has no bit in the word, which is of operation @seq. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "bytes/calc.h"
-#include "exec/remote.h"
 #include "exec/slot.h"
 #include "exec/transfer.h"
 
@@ -151,7 +150,7 @@ static int fold(struct oc_op *op, const struct oc_step *step, void **dst, uint32
 }
 
 /* Folds into a buffer and takes that to every slot, some of which are no memory
- * here. */
+ * here, or in pieces. */
 static int fold_away(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
 {
 	void *temp = malloc(step->len), *to = temp;
@@ -161,7 +160,8 @@ static int fold_away(struct oc_op *op, const struct oc_step *step, void **dst, u
 		uint32_t rank = ndst > 1 ? d : step->dst.rank;
 
 		if (!dst[d]) {
-			err = oc_remote_put(op, rank, step->dst.off, temp, step->len);
+			err = oc_transfer_write(op, oc_ref(step->dst.slot, rank, step->dst.off),
+						temp, step->len);
 			continue;
 		}
 		oc_store_policy_copy(&op->stores, dst[d], temp, step->len);

@@ -17,6 +17,16 @@ static struct {
 	struct oc_group *first;
 } leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void room_free(struct oc_op_room *room, uint32_t size)
+{
+	for (uint32_t i = 0; room->told && i < 2 * size; i++)
+		free(room->told[i].layout);
+	free(room->told);
+	free(room->done);
+	free(room->remote);
+	free(room);
+}
+
 static void group_free(struct oc_group *group)
 {
 	oc_plan_cache_clear(&group->plans);
@@ -29,9 +39,7 @@ static void group_free(struct oc_group *group)
 		struct oc_op_room *room = group->rooms;
 
 		group->rooms = room->next;
-		free(room->done);
-		free(room->remote);
-		free(room);
+		room_free(room, group->size);
 	}
 	free(group);
 }
@@ -289,6 +297,15 @@ void oc_group_give_room(struct oc_group *group, struct oc_op_room *room)
 {
 	room->next = group->rooms;
 	group->rooms = room;
+}
+
+struct oc_layout *oc_group_layout_room(struct oc_told *told, size_t bytes)
+{
+	struct oc_layout *layout = realloc(told->layout, bytes);
+
+	if (layout)
+		told->layout = layout;
+	return layout;
 }
 
 static __attribute__((cold, noinline)) void post_beside(struct oc_group *group,

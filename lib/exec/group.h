@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bytes/layout.h"
 #include "bytes/store_policy.h"
 #include "access/access.h"
 #include "exec/board.h"
@@ -30,12 +31,19 @@ struct oc_remote {
 	struct oc_view view; /* where it is shown */
 };
 
+/* The layout of a peer's slot. */
+struct oc_told {
+	uint64_t seq; /* of the operation this is about */
+	struct oc_layout *layout;
+};
+
 /* What an operation needs while it is under way; made once, used by one after the other. */
 struct oc_op_room {
 	struct oc_op_room *next;
 	uint8_t *done; /* executor state, one byte a step */
 	size_t done_bytes;
 	struct oc_remote *remote; /* [2 * size] send and receive slots; NULL: none yet */
+	struct oc_told *told;	  /* likewise: those in pieces */
 };
 
 /* One of the operations issued and not ended, as the group knows it: part of struct oc_op. */
@@ -120,6 +128,9 @@ void oc_group_retire(struct oc_group *group, struct oc_issued *op);
 struct oc_op_room *oc_group_take_room(struct oc_group *group, size_t steps);
 void oc_group_give_room(struct oc_group *group, struct oc_op_room *room);
 
+/* Memory for the layout of a peer's slot, which is noted there, or NULL. */
+struct oc_layout *oc_group_layout_room(struct oc_told *told, size_t bytes);
+
 /* Tells the peers @event of the operation, which has a line and was not told before. */
 void oc_group_post(struct oc_group *group, struct oc_issued *op, uint32_t event);
 
@@ -167,19 +178,20 @@ static inline bool oc_group_retired(const struct oc_group *group, uint64_t seq, 
 				    memory_order_acquire) >= seq;
 }
 
-/* True if @peer has posted @event of the operation, or never will: it failed, or is past it. */
-static inline bool oc_group_posted(struct oc_group *group, uint64_t seq, uint32_t peer,
-				   uint32_t event)
+/* The word of @peer's line of the operation: oc_board_posted(), and oc_board_failure(). */
+static inline uint64_t oc_group_word(const struct oc_group *group, uint64_t seq, uint32_t peer)
+{
+	return atomic_load_explicit(&oc_group_line(group, seq, peer)->word, memory_order_acquire);
+}
+
+/* Once @peer has posted an event of the operation: notes what else is known from its line. */
+static inline void oc_group_met(struct oc_group *group, uint64_t seq, uint32_t peer)
 {
 	struct oc_board_line *line = oc_group_line(group, seq, peer);
-	uint64_t word = atomic_load_explicit(&line->word, memory_order_acquire);
 
-	if (!oc_board_posted(group->board[peer], word, seq, event))
-		return false;
 	if (group->over[peer] < seq - 1 &&
 	    atomic_load_explicit(&line->flags, memory_order_relaxed) & OC_BOARD_SOLE)
 		group->over[peer] = seq - 1;
-	return true;
 }
 
 /* One turn of waiting for member @peer: oc_wait_turn(), after whose -EPIPE it is the one lost. */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "exec/pieces.h"
 #include "exec/remote.h"
 #include "exec/slot.h"
 #include "exec/steps.h"
@@ -30,7 +31,7 @@ static bool fits(const struct oc_op *op)
 	return plan->shape.size == op->group->size && plan->shape.rank == op->group->rank &&
 	       plan->need[OC_SLOT_SEND] <= bind->send_bytes &&
 	       plan->need[OC_SLOT_RECV] <= bind->recv_bytes &&
-	       plan->need[OC_SLOT_SCRATCH] <= bind->scratch_bytes;
+	       plan->need[OC_SLOT_SCRATCH] <= bind->scratch_bytes && oc_pieces_fit(bind);
 }
 
 static struct oc_op *op_of(struct oc_issued *issued)

@@ -14,6 +14,7 @@
 
 #include "access/window.h"
 #include "bytes/calc.h"
+#include "bytes/layout.h"
 #include "bytes/store_policy.h"
 #include "exec/group.h"
 #include "exec/keep.h"
@@ -34,7 +35,11 @@ struct oc_bind {
 	size_t send_bytes;
 	void *recv; /* this rank's receive slot, or NULL */
 	size_t recv_bytes;
-	size_t scratch_bytes;	  /* wanted; the executor provides it */
+	size_t scratch_bytes; /* wanted; the executor provides it */
+	/* What is counted in these bytes lies so, send and recv being where the first element
+	 * begins; NULL: in one piece. To be left alone until the operation has ended. */
+	const struct oc_layout *send_layout;
+	const struct oc_layout *recv_layout;
 	const void *scratch_init; /* copied to the scratch slot first, or NULL; a table that peers
 				   * may read until they have retired the operation, at most
 				   * OC_EAGER_MAX */
@@ -46,6 +51,18 @@ struct oc_bind {
 	bool recv_whole; /* every page of the receive slot will be written */
 	bool recv_hole;	 /* pages of the receive slot may be none of the program's: do not pin it */
 };
+
+/* Byte @off of the send or receive slot of who binds, in whatever pieces that is. */
+static inline struct oc_place oc_bind_place(const struct oc_bind *bind, enum oc_slot slot,
+					    uint64_t off)
+{
+	const void *base = slot == OC_SLOT_SEND ? bind->send : bind->recv;
+
+	return (struct oc_place){.base = (char *)(uintptr_t)base,
+				 .layout = slot == OC_SLOT_SEND ? bind->send_layout
+								: bind->recv_layout,
+				 .off = off};
+}
 
 /* Bytes staged before readers are told: they stay in a second-level cache. */
 #define OC_OP_CHUNK ((size_t)64 << 10)
@@ -81,6 +98,7 @@ struct oc_op {
 	struct oc_window_use window; /* of peers' arenas; urgent where nobody could be asked */
 	struct oc_keep scratch;	     /* the plan's scratch slot */
 	struct oc_keep stage;	     /* a foreign send slot, where peers can read it */
+	struct oc_keep layouts[2];   /* of one's own slots, for peers: lib/exec/pieces.h */
 	struct oc_keep parcel;	     /* what passes through here on its way: lib/exec/relay.c */
 	int err;
 };

@@ -42,16 +42,17 @@ bool oc_pair_met(struct oc_op *op, const struct oc_step *step)
 {
 	struct oc_group *group = op->group;
 	struct oc_board_line *line = oc_op_line(op, step->peer);
-	uint64_t word, len = 0, seq = op->issued.seq;
+	const struct oc_board *board = group->board[step->peer];
+	uint64_t len = 0, seq = op->issued.seq, word = oc_group_word(group, seq, step->peer);
 
-	if (!oc_group_posted(group, seq, step->peer, step->event) &&
+	if (!oc_board_posted(board, word, seq, step->event) &&
 	    !oc_group_retired(group, seq, step->peer))
 		return false;
 	/* It may have come between the two looks. If not, or if this is of a later operation, it
 	 * was never in this one. */
-	word = atomic_load_explicit(&line->word, memory_order_acquire);
-	if (oc_board_posted(group->board[step->peer], word, seq, step->event) &&
-	    word < oc_board_word(seq + 1, 0)) {
+	word = oc_group_word(group, seq, step->peer);
+	if (oc_board_posted(board, word, seq, step->event) && word < oc_board_word(seq + 1, 0)) {
+		oc_group_met(group, seq, step->peer);
 		len = line->bytes;
 		op->err = oc_op_failure(op, line);
 		if (!op->err && step->src.slot == OC_SLOT_SCRATCH)

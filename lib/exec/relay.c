@@ -43,7 +43,7 @@ static int await_answer(struct oc_op *op, uint32_t peer)
 	return 0;
 }
 
-int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
+int oc_relay_move(struct oc_op *op, uint32_t peer, uint32_t slot, uint64_t off, void *here,
 		  size_t len, bool put)
 {
 	struct oc_board_parcel *parcel = &op->group->me->parcel;
@@ -77,29 +77,47 @@ int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t o
 	return err;
 }
 
+/* What of this rank's a parcel may ask for: how many bytes, and where. */
+static size_t own(const struct oc_op *op, uint32_t slot, struct oc_place *place)
+{
+	const struct oc_bind *bind = op->bind;
+
+	*place = (struct oc_place){0};
+	switch (slot) {
+	case OC_SLOT_SEND:
+		*place = oc_bind_place(bind, OC_SLOT_SEND, 0);
+		return bind->send_bytes;
+	case OC_SLOT_RECV:
+		*place = oc_bind_place(bind, OC_SLOT_RECV, 0);
+		return bind->recv_bytes;
+	case OC_SLOT_SCRATCH:
+		place->base = op->scratch.at;
+		return op->scratch.bytes;
+	case OC_SLOT_COUNT + OC_SLOT_SEND:
+	case OC_SLOT_COUNT + OC_SLOT_RECV:
+		place->base = op->layouts[slot - OC_SLOT_COUNT].at;
+		return op->layouts[slot - OC_SLOT_COUNT].bytes;
+	default:
+		return 0;
+	}
+}
+
 int oc_relay_serve(struct oc_op *op, uint32_t asker)
 {
 	const struct oc_board_parcel parcel = op->group->board[asker]->parcel;
-	const struct oc_bind *bind = op->bind;
-	const struct oc_keep slots[] = {
-		[OC_SLOT_SEND] = {(char *)(uintptr_t)bind->send, bind->send_bytes},
-		[OC_SLOT_RECV] = {bind->recv, bind->recv_bytes},
-		[OC_SLOT_SCRATCH] = op->scratch,
-	};
-	const struct oc_keep *slot = &slots[parcel.slot];
-	char *box, *at;
+	struct oc_place box = {0}, slot;
+	size_t bytes = own(op, parcel.slot, &slot);
 
-	if (parcel.slot > OC_SLOT_SCRATCH || parcel.off > slot->bytes ||
-	    parcel.len > slot->bytes - parcel.off)
+	if (parcel.off > bytes || parcel.len > bytes - parcel.off)
 		return -EMSGSIZE;
 	/* There is no other way, should the operation need all the room for itself. */
 	op->window.urgent = true;
-	box = oc_op_arena(op, asker, (uint64_t)parcel.page * OC_STAGE_PAGE, parcel.len);
+	box.base = oc_op_arena(op, asker, (uint64_t)parcel.page * OC_STAGE_PAGE, parcel.len);
 	op->window.urgent = op->plan->shape.eager;
-	if (!box)
+	if (!box.base)
 		return -ENOMEM;
-	at = slot->at + parcel.off;
-	oc_copy_bytes(parcel.put ? at : box, parcel.put ? box : at, parcel.len, false);
+	slot.off = parcel.off;
+	oc_layout_copy(parcel.put ? &slot : &box, parcel.put ? &box : &slot, parcel.len);
 	atomic_fetch_and_explicit(&op->line->asked, (1u << OC_BOARD_ASK_PARCEL) - 1,
 				  memory_order_release);
 	return 0;

@@ -16,9 +16,9 @@
 
 #include "exec/op.h"
 
-/* [off, off + len) of @peer's slot, filled from @here or, without @put, read to it.
- * 0, -ENOMEM, or -EPIPE with a peer gone. */
-int oc_relay_move(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, void *here,
+/* [off, off + len) of @peer's slot, filled from @here or, without @put, read to it; of
+ * OC_SLOT_COUNT + slot, of the layout of that. 0, -ENOMEM, or -EPIPE with a peer gone. */
+int oc_relay_move(struct oc_op *op, uint32_t peer, uint32_t slot, uint64_t off, void *here,
 		  size_t len, bool put);
 
 /* For the owner: does what @asker's parcel asks for. 0; -EMSGSIZE when that is not in

@@ -76,9 +76,9 @@ static uint32_t offer_send(struct oc_op *op)
 void oc_remote_offer(struct oc_op *op, uint32_t *flags)
 {
 	/* First what must be writable: the send slot may be the same memory. */
-	if (op->bind->recv && !(*flags & OC_BOARD_RECV_HEAP))
+	if (op->bind->recv && !op->bind->recv_layout && !(*flags & OC_BOARD_RECV_HEAP))
 		*flags |= offer_recv(op);
-	if (op->foreign)
+	if (op->foreign && !op->bind->send_layout)
 		*flags |= offer_send(op);
 }
 

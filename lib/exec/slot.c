@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "exec/pieces.h"
 #include "exec/relay.h"
 #include "exec/remote.h"
 #include "heap/heap.h"
@@ -82,7 +83,24 @@ void oc_slot_end(struct oc_op *op)
 	if (!op->bind->scratch_init)
 		oc_keep_give(&op->scratch);
 	oc_keep_give(&op->stage);
+	oc_pieces_end(op);
 	oc_keep_give(&op->parcel);
+}
+
+/* [off, off + len) of this rank's send slot to the same place in @stage. */
+static void stage_bytes(struct oc_op *op, struct oc_store_turn *turn, char *stage, uint64_t off,
+			size_t len)
+{
+	const struct oc_bind *bind = op->bind;
+
+	if (bind->send_layout) {
+		const struct oc_place to = {.base = stage + off};
+		const struct oc_place from = oc_bind_place(bind, OC_SLOT_SEND, off);
+
+		oc_layout_copy(&to, &from, len);
+	} else {
+		oc_store_policy_copy(turn, stage + off, (const char *)bind->send + off, len);
+	}
 }
 
 /*
@@ -105,8 +123,7 @@ static int stage_eager(struct oc_op *op)
 
 		if (step->kind != OC_STEP_STAGE)
 			continue;
-		oc_store_policy_copy(&turn, place + step->src.off,
-				     (const char *)op->bind->send + step->src.off, step->len);
+		stage_bytes(op, &turn, place, step->src.off, step->len);
 	}
 	oc_store_policy_end(&turn);
 	op->line->stage_page = (uint32_t)(arena_offset(place) / OC_STAGE_PAGE);
@@ -123,6 +140,15 @@ static void look_at_heap(void)
 	__atomic_store_n(&operations, n, __ATOMIC_RELAXED);
 	if (!(n & (n - 1)))
 		oc_heap_thp_settle();
+}
+
+/* The owner of an eager plan may be gone when peers look: nobody reads its layouts there. */
+static bool offers_recv(const struct oc_op *op)
+{
+	const struct oc_bind *bind = op->bind;
+
+	return bind->recv && oc_pieces_in_arena(bind, OC_SLOT_RECV) &&
+	       !(op->plan->shape.eager && bind->recv_layout);
 }
 
 int oc_slot_offer(struct oc_op *op)
@@ -144,15 +170,19 @@ int oc_slot_offer(struct oc_op *op)
 		flags |= OC_BOARD_SEND_STAGED;
 	} else if (op->foreign) {
 		ready = 0;
-	} else if (bind->send && oc_heap_contains(bind->send, bind->send_bytes)) {
+	} else if (bind->send && oc_pieces_in_arena(bind, OC_SLOT_SEND)) {
 		flags |= OC_BOARD_SEND_HEAP;
-		line->send = arena_offset(bind->send);
+		line->send = oc_pieces_offer(op, OC_SLOT_SEND);
+		if (line->send == OC_PIECES_NOWHERE)
+			return -ENOMEM;
 	}
-	if (bind->recv && oc_heap_contains(bind->recv, bind->recv_bytes)) {
+	if (offers_recv(op)) {
 		flags |= OC_BOARD_RECV_HEAP;
-		line->recv = arena_offset(bind->recv);
+		line->recv = oc_pieces_offer(op, OC_SLOT_RECV);
+		if (line->recv == OC_PIECES_NOWHERE)
+			return -ENOMEM;
 		/* Peers may be about to write it. */
-		if (bind->recv_whole)
+		if (bind->recv_whole && !bind->recv_layout)
 			oc_heap_place(bind->recv, bind->recv_bytes);
 	}
 	if (!op->plan->shape.eager)
@@ -179,7 +209,7 @@ static void stage_range(struct oc_op *op, struct oc_store_turn *turn, char *stag
 	while (off < end) {
 		size_t len = end - off < OC_OP_CHUNK ? end - off : OC_OP_CHUNK;
 
-		oc_store_policy_copy(turn, stage + off, (const char *)op->bind->send + off, len);
+		stage_bytes(op, turn, stage, off, len);
 		off += len;
 		atomic_store_explicit(&line->ready, off, memory_order_release);
 		oc_line_wake(line);
@@ -237,7 +267,7 @@ int oc_slot_bind(struct oc_op *op)
 	const struct oc_bind *bind = op->bind;
 
 	op->foreign = bind->send_bytes && !op->plan->shape.eager &&
-		      !oc_heap_contains(bind->send, bind->send_bytes) && send_stage(op->plan);
+		      !oc_pieces_in_arena(bind, OC_SLOT_SEND) && send_stage(op->plan);
 	op->line->scratch = 0;
 	/* Most plans use the scratch slot only where a receive slot is out of reach,
 	 * which shows later. */
@@ -247,6 +277,8 @@ int oc_slot_bind(struct oc_op *op)
 /* [off, off + len) of a peer's slot that is in its arena. */
 static char *arena_at(struct oc_op *op, uint32_t peer, enum oc_slot slot, uint64_t off, size_t len)
 {
+	if (__builtin_expect(oc_pieces_has(op, peer, slot), 0))
+		return oc_pieces_at(op, oc_ref(slot, peer, off), len);
 	return oc_op_arena(op, peer, oc_op_arena_offset(op, peer, slot) + off, len);
 }
 
@@ -366,6 +398,8 @@ char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len)
 	struct oc_board_line *line = oc_op_line(op, ref.rank);
 
 	if (ref.rank == group->rank) {
+		if (__builtin_expect(oc_pieces_has(op, ref.rank, ref.slot), 0))
+			return oc_pieces_at(op, ref, len);
 		switch (ref.slot) {
 		case OC_SLOT_SEND:
 			return (char *)(uintptr_t)op->bind->send + ref.off;

@@ -50,8 +50,9 @@ int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len
 int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_t len,
 		 struct oc_store_turn *stores);
 
-/* @len bytes of a slot that are memory here: one's own, or a peer's receive or scratch.
- * NULL for what cannot be mapped: see lib/exec/remote.h. */
+/* @len bytes of a slot that are memory here, in one piece: one's own, or a peer's receive or
+ * scratch. NULL for what cannot be mapped (lib/exec/remote.h), and what is not in one piece
+ * (lib/exec/pieces.h). */
 char *oc_slot_at(struct oc_op *op, struct oc_ref ref, size_t len);
 
 #endif

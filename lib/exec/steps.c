@@ -51,12 +51,14 @@ static bool deps_done(const struct oc_op *op, const struct oc_step *step)
 
 static bool has_posted(struct oc_op *op, uint32_t peer, uint32_t event)
 {
-	struct oc_board_line *line = oc_op_line(op, peer);
+	struct oc_group *group = op->group;
+	uint64_t seq = op->issued.seq, word = oc_group_word(group, seq, peer);
 
-	if (!oc_group_posted(op->group, op->issued.seq, peer, event))
+	if (!oc_board_posted(group->board[peer], word, seq, event))
 		return false;
-	op->err = oc_op_failure(op, line);
-	if (!op->err && !op->bind->pair && line->bytes != op->plan->shape.bytes)
+	oc_group_met(group, seq, peer);
+	op->err = oc_board_failure(word, seq);
+	if (!op->err && !op->bind->pair && oc_op_line(op, peer)->bytes != op->plan->shape.bytes)
 		op->err = -EMSGSIZE;
 	return true;
 }

@@ -6,15 +6,25 @@
 
 #include "bytes/copy.h"
 #include "exec/pair.h"
+#include "exec/pieces.h"
 #include "exec/remote.h"
 #include "exec/slot.h"
 
 int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len,
 		     struct oc_store_turn *stores)
 {
+	if (oc_pieces_has(op, src.rank, src.slot))
+		return oc_pieces_move(op, src, dst, len, false);
 	if (src.slot == OC_SLOT_SEND)
 		return oc_slot_read(op, dst, src.rank, src.off, len, stores);
 	return oc_remote_get(op, dst, src.rank, src.slot, src.off, len);
+}
+
+int oc_transfer_write(struct oc_op *op, struct oc_ref dst, const void *src, size_t len)
+{
+	if (oc_pieces_has(op, dst.rank, dst.slot))
+		return oc_pieces_move(op, dst, (void *)(uintptr_t)src, len, true);
+	return oc_remote_put(op, dst.rank, dst.off, src, len);
 }
 
 static bool is_own_scratch(const struct oc_op *op, struct oc_ref ref)
@@ -29,7 +39,7 @@ static int indexed(struct oc_op *op, uint32_t rank, uint64_t *off)
 			       off);
 }
 
-/* To a receive slot that is no memory here; @from is NULL if the source is none
+/* To a receive slot that is no memory here, or in pieces; @from is NULL if the source is not
  * either, and then a buffer is. */
 static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, const char *from,
 		      size_t len)
@@ -38,7 +48,7 @@ static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, co
 	int err = 0;
 
 	if (from)
-		return oc_remote_put(op, dst.rank, dst.off, from, len);
+		return oc_transfer_write(op, dst, from, len);
 	temp = malloc(OC_OP_CHUNK);
 	if (!temp)
 		return -ENOMEM;
@@ -47,7 +57,7 @@ static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, co
 
 		err = oc_transfer_read(op, temp, src, part, &op->stores);
 		if (!err)
-			err = oc_remote_put(op, dst.rank, dst.off, temp, part);
+			err = oc_transfer_write(op, dst, temp, part);
 		src.off += part;
 		dst.off += part;
 		len -= part;
@@ -56,7 +66,7 @@ static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, co
 	return err;
 }
 
-static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t len)
+static int move_whole(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t len)
 {
 	bool sent = src.rank != op->group->rank && src.slot == OC_SLOT_SEND;
 	const char *from = sent ? NULL : oc_slot_at(op, src, len);
@@ -73,6 +83,45 @@ static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t l
 	oc_op_count(op, src.slot, src.rank, len);
 	oc_op_count(op, dst.slot, dst.rank, len);
 	return 0;
+}
+
+/* Where a slot is, in pieces or in one, if it is memory here. */
+static bool find_place(struct oc_op *op, struct oc_ref ref, size_t len, struct oc_place *place)
+{
+	if (oc_pieces_has(op, ref.rank, ref.slot))
+		return oc_pieces_place(op, ref, place);
+	/* What is being staged is to be followed. */
+	if (ref.slot == OC_SLOT_SEND && ref.rank != op->group->rank)
+		return false;
+	*place = (struct oc_place){.base = oc_slot_at(op, ref, len)};
+	return place->base;
+}
+
+/* One of the slots is in pieces. Straight from layout to layout, where both are memory here. */
+static int move_pieces(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t len)
+{
+	struct oc_place to, from;
+	bool to_here = find_place(op, dst, len, &to);
+	bool from_here = !op->err && find_place(op, src, len, &from);
+
+	if (op->err)
+		return op->err;
+	if (to_here && from_here) {
+		oc_layout_copy(&to, &from, len);
+		oc_op_count(op, src.slot, src.rank, len);
+		oc_op_count(op, dst.slot, dst.rank, len);
+		return 0;
+	}
+	if (to_here && !to.layout)
+		return oc_transfer_read(op, to.base, src, len, &op->stores);
+	return write_slot(op, dst, src, from_here && !from.layout ? from.base : NULL, len);
+}
+
+static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t len)
+{
+	if (oc_pieces_has(op, src.rank, src.slot) || oc_pieces_has(op, dst.rank, dst.slot))
+		return move_pieces(op, dst, src, len);
+	return move_whole(op, dst, src, len);
 }
 
 /* The same bytes to every rank, read once if all slots are memory here. */

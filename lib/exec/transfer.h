@@ -17,8 +17,11 @@ bool oc_transfer_is_ready(struct oc_op *op, const struct oc_step *step);
 /* 0 or -errno. */
 int oc_transfer_run(struct oc_op *op, const struct oc_step *step);
 
-/* Bytes of a slot that is no memory here to memory here. 0 or -errno. */
+/* Bytes of a slot that is no memory here, or in pieces, to memory here. 0 or -errno. */
 int oc_transfer_read(struct oc_op *op, void *dst, struct oc_ref src, size_t len,
 		     struct oc_store_turn *stores);
+
+/* Memory here to a receive slot that is none here, or in pieces. 0 or -errno. */
+int oc_transfer_write(struct oc_op *op, struct oc_ref dst, const void *src, size_t len);
 
 #endif

@@ -37,8 +37,10 @@ def test_messages_of_plans(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged", "staged", "cma,staged"])
-def test_operations_under_way_together(runner: Runner, mech: str) -> None:
-    done = runner.run(runner.build / "tests" / "test_flight", env={"ONECOPY_MECH": mech}, timeout=240, check=False)
+@pytest.mark.parametrize("program", ["test_flight", "test_pieces"])
+def test_operations(runner: Runner, program: str, mech: str) -> None:
+    """Under way together; on buffers in pieces."""
+    done = runner.run(runner.build / "tests" / program, env={"ONECOPY_MECH": mech}, timeout=240, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
@@ -49,11 +51,23 @@ def test_mechanism(runner: Runner, program: str, mech: str) -> None:
 
 
 @pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged"])
-@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep", "test_region"])
+@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep", "test_pieces", "test_region"])
 def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     """The same where peers' arenas are seen through a few windows of 2 MiB: conform/small_windows.c."""
     done = runner.run(
         runner.build / "tests" / f"{program}_windows", env={"ONECOPY_MECH": mech}, timeout=240, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("program", ["test_flight", "test_pieces"])
+def test_hardly_any_windows(runner: Runner, program: str) -> None:
+    """Where there is room for two windows, owners copy what their peers cannot map."""
+    done = runner.run(
+        runner.build / "tests" / f"{program}_windows",
+        env={"ONECOPY_TEST_WINDOWS": str(4 << 20)},
+        timeout=240,
+        check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
@@ -64,7 +78,7 @@ def test_another_mechanism(runner: Runner, program: str) -> None:
     run(runner, f"{program}_proc", "proc")
 
 
-@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep"])
+@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep", "test_pieces"])
 def test_operations_by_another(runner: Runner, program: str) -> None:
     done = runner.run(
         runner.build / "tests" / f"{program}_proc", env={"ONECOPY_MECH": "proc"}, timeout=240, check=False

@@ -8,8 +8,9 @@
 #include "../members.h"
 #include "../share.h"
 #include "plans.h"
+#include "spread.h"
 
-enum { OPS = 300, SLOTS = 20, BYTES = 300000 };
+enum { OPS = 300, SLOTS = 20, BYTES = 300000, GAP = 0xd7 };
 enum kind { RING, CHAIN, SCAN, PASS, PAIR, NOBODY, KINDS };
 
 /* The same on all ranks. */
@@ -26,6 +27,7 @@ struct flight {
 	struct oc_bind bind;
 	struct oc_plan *plan;
 	struct choice choice;
+	struct spread send, recv;
 	bool under_way;
 };
 
@@ -117,11 +119,19 @@ static uint8_t expected(const struct job *job, const struct choice *choice, uint
 	return sum;
 }
 
-static void check(const struct test *test, const struct flight *it, int err)
+static void check(const struct test *test, struct flight *it, int err)
 {
+	static uint8_t send[BYTES], recv[BYTES];
 	const struct choice *choice = &it->choice;
 	bool whole = !test->dying && choice->gives_up >= test->job->nranks;
-	const uint8_t *recv = it->bind.recv, *send = it->bind.send;
+
+	spread_get(&it->send, send);
+	spread_get(&it->recv, recv);
+	/* The buffers are the caller's again. */
+	CHECK(spread_is_whole(&it->send, GAP));
+	CHECK(spread_is_whole(&it->recv, GAP));
+	spread_end(&it->send);
+	spread_end(&it->recv);
 
 	if (whole)
 		CHECK_EQ(err, 0);
@@ -141,8 +151,6 @@ static void end(struct test *test, struct flight *it)
 	else
 		err = oc_exec_wait(&it->op);
 	check(test, it, err);
-	/* The buffers are the caller's again. */
-	memset(it->bind.recv, 0x55, it->choice.bytes);
 	free(it->plan);
 	it->under_way = false;
 }
@@ -171,16 +179,22 @@ static struct flight *take(struct test *test)
 
 static void fill(struct test *test, struct flight *it, int slot)
 {
+	static uint8_t packed[BYTES];
 	uint64_t bytes = it->choice.bytes;
-	uint8_t *send = test->send[job_random() % 2][slot];
 
+	spread_begin(&it->send, test->send[job_random() % 2][slot], bytes, GAP);
+	spread_begin(&it->recv, test->recv[slot], bytes, GAP);
 	for (uint64_t i = 0; i < bytes; i++)
-		send[i] = share_pattern(it->choice.seed * 8 + test->job->rank, i);
-	memset(test->recv[slot], 0xee, bytes);
-	it->bind = (struct oc_bind){.send = send,
+		packed[i] = share_pattern(it->choice.seed * 8 + test->job->rank, i);
+	spread_put(&it->send, packed);
+	memset(packed, 0xee, bytes);
+	spread_put(&it->recv, packed);
+	it->bind = (struct oc_bind){.send = it->send.base,
 				    .send_bytes = bytes,
-				    .recv = test->recv[slot],
+				    .send_layout = it->send.layout,
+				    .recv = it->recv.base,
 				    .recv_bytes = bytes,
+				    .recv_layout = it->recv.layout,
 				    .scratch_bytes = bytes,
 				    .op = OC_SUM,
 				    .type = OC_UINT8};
@@ -222,9 +236,9 @@ static void run(struct test *test)
 	test->random = 1;
 	test->group = members_join(job, node);
 	for (int i = 0; i < SLOTS; i++) {
-		test->send[0][i] = malloc(BYTES);
-		test->send[1][i] = oc_alloc(BYTES);
-		test->recv[i] = oc_alloc(BYTES);
+		test->send[0][i] = malloc(BYTES + SPREAD_EXTRA);
+		test->send[1][i] = oc_alloc(BYTES + SPREAD_EXTRA);
+		test->recv[i] = oc_alloc(BYTES + SPREAD_EXTRA);
 		CHECK(test->send[0][i] && test->send[1][i] && test->recv[i]);
 	}
 	for (uint64_t i = 0; i < OPS; i++) {

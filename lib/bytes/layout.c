@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bytes/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a copy is in a sequence. */
+struct cursor {
+	char *base;
+	const struct oc_layout *layout; /* NULL: all that is left is in one piece */
+	uint64_t element;
+	uint32_t piece;
+	uint64_t within; /* the piece */
+};
+
+static uint32_t append(struct oc_layout *layout, struct oc_run run)
+{
+	uint32_t n = layout->npieces;
+	const struct oc_layout_piece *last = n ? &layout->piece[n - 1] : NULL;
+	uint64_t before = last ? layout->bytes - last->start : 0;
+
+	layout->bytes += run.len;
+	if (!run.len || (last && last->at + (int64_t)before == run.at))
+		return n;
+	layout->piece[n] = (struct oc_layout_piece){.at = run.at, .start = layout->bytes - run.len};
+	return n + 1;
+}
+
+static void find_bounds(struct oc_layout *layout)
+{
+	int64_t shift = (int64_t)(layout->count - 1) * layout->extent;
+
+	layout->low = INT64_MAX;
+	layout->high = INT64_MIN;
+	for (uint32_t i = 0; i < layout->npieces; i++) {
+		const struct oc_layout_piece *piece = &layout->piece[i];
+		int64_t end = piece->at + (int64_t)(piece[1].start - piece->start);
+
+		if (piece->at < layout->low)
+			layout->low = piece->at;
+		if (end > layout->high)
+			layout->high = end;
+	}
+	if (shift < 0)
+		layout->low += shift;
+	else
+		layout->high += shift;
+}
+
+struct oc_layout *oc_layout_make(const struct oc_run *runs, uint32_t n, int64_t extent,
+				 uint64_t count)
+{
+	struct oc_layout *layout = calloc(1, oc_layout_size(n));
+
+	if (!layout)
+		return NULL;
+	layout->extent = extent;
+	layout->count = count;
+	for (uint32_t i = 0; i < n; i++)
+		layout->npieces = append(layout, runs[i]);
+	layout->piece[layout->npieces].start = layout->bytes;
+	if (!layout->bytes || !count) {
+		free(layout);
+		return NULL;
+	}
+	find_bounds(layout);
+	return layout;
+}
+
+/* The piece that byte @off of an element is in. */
+static uint32_t piece_of(const struct oc_layout *layout, uint64_t off)
+{
+	uint32_t low = 0, high = layout->npieces;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (layout->piece[middle].start <= off)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct cursor begin(const struct oc_place *place)
+{
+	const struct oc_layout *layout = place->layout;
+	struct cursor cursor = {.base = place->base, .layout = layout};
+	uint64_t off = place->off;
+
+	if (!layout) {
+		cursor.base += off;
+		return cursor;
+	}
+	cursor.element = off / layout->bytes;
+	off %= layout->bytes;
+	cursor.piece = piece_of(layout, off);
+	cursor.within = off - layout->piece[cursor.piece].start;
+	return cursor;
+}
+
+/* Of a layout, from where its first element begins. */
+static struct oc_run run_of(const struct cursor *cursor)
+{
+	const struct oc_layout *layout = cursor->layout;
+	const struct oc_layout_piece *piece = &layout->piece[cursor->piece];
+
+	return (struct oc_run){
+		.at = (int64_t)cursor->element * layout->extent + piece->at +
+		      (int64_t)cursor->within,
+		.len = piece[1].start - piece->start - cursor->within,
+	};
+}
+
+/* Where the cursor is, and in *@len, if that is less, how much is there. */
+static char *run_at(const struct cursor *cursor, size_t *len)
+{
+	struct oc_run run;
+
+	if (!cursor->layout)
+		return cursor->base;
+	run = run_of(cursor);
+	if (run.len < *len)
+		*len = run.len;
+	return cursor->base + run.at;
+}
+
+/* By no more than is left of the run. */
+static void advance(struct cursor *cursor, size_t len)
+{
+	const struct oc_layout *layout = cursor->layout;
+	const struct oc_layout_piece *piece;
+
+	if (!layout) {
+		cursor->base += len;
+		return;
+	}
+	piece = &layout->piece[cursor->piece];
+	cursor->within += len;
+	if (cursor->within < piece[1].start - piece->start)
+		return;
+	cursor->within = 0;
+	if (++cursor->piece == layout->npieces) {
+		cursor->piece = 0;
+		cursor->element++;
+	}
+}
+
+struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off)
+{
+	struct oc_place place = {.layout = layout, .off = off};
+	struct cursor cursor = begin(&place);
+
+	return run_of(&cursor);
+}
+
+void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len)
+{
+	struct cursor to = begin(dst), from = begin(src);
+
+	while (len) {
+		size_t part = len;
+		char *at = run_at(&to, &part);
+		const char *what = run_at(&from, &part);
+
+		if (at != what)
+			memcpy(at, what, part);
+		advance(&to, part);
+		advance(&from, part);
+		len -= part;
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_LAYOUT_H
+#define OC_LAYOUT_H
+
+/*
+ * Layouts: where the bytes of memory lie that is used as one sequence but is not in one piece,
+ * as MPI's derived datatypes are laid out. So many elements, each an extent from the one before,
+ * all with the same pieces in the same order. Of one piece of memory, without pointers, so that
+ * it may be copied to where peers read it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct oc_layout_piece {
+	int64_t at;	/* from where its element begins */
+	uint64_t start; /* bytes of the element before it */
+};
+
+struct oc_layout {
+	uint64_t origin; /* of who keeps it: where the first element begins */
+	uint64_t bytes;	 /* of an element */
+	int64_t extent;
+	uint64_t count; /* elements */
+	int64_t low;	/* every byte is in [low, high) from where the first element begins */
+	int64_t high;
+	uint32_t npieces;
+	uint32_t reserved;
+	struct oc_layout_piece piece[]; /* npieces, and one whose start is bytes */
+};
+
+/* Bytes that follow each other, from where the element begins. */
+struct oc_run {
+	int64_t at;
+	uint64_t len;
+};
+
+/* A sequence of bytes and a place in it. Without a layout it is in one piece from base on. */
+struct oc_place {
+	char *base; /* where the first element begins */
+	const struct oc_layout *layout;
+	uint64_t off;
+};
+
+/* A layout of @count elements, each of these runs in this order, for the caller to free(). Runs
+ * that touch become one. NULL without memory, or if there is nothing in it. */
+struct oc_layout *oc_layout_make(const struct oc_run *runs, uint32_t n, int64_t extent,
+				 uint64_t count);
+
+/* Bytes of a layout itself, with so many pieces. */
+static inline size_t oc_layout_size(uint32_t npieces)
+{
+	return sizeof(struct oc_layout) + ((size_t)npieces + 1) * sizeof(struct oc_layout_piece);
+}
+
+/* The run that byte @off, of which there is one, is in, from there on. */
+struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off);
+
+/* Copies @len bytes from place to place. They do not overlap, or are the same. */
+void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Layouts against a map of every byte, made from the same runs in the plainest way. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes/layout.h"
+
+#define RUNS   12u
+#define MEMORY 60000
+
+#define EXPECT(what)                                                                               \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* A sequence of bytes, and where each of them is. */
+struct sequence {
+	struct oc_layout *layout;
+	char *memory, *base;
+	size_t bytes;
+	int32_t at[MEMORY];
+};
+
+static uint32_t dice(uint32_t sides)
+{
+	return (uint32_t)rand() % sides;
+}
+
+/* Runs of one element in places that do not overlap, in any order, and elements that do not
+ * either, forwards or backwards. */
+static void throw(struct sequence * it)
+{
+	struct oc_run runs[RUNS];
+	uint32_t n = 1 + dice(RUNS), count = 1 + dice(9), most = dice(3) ? 40 : 2;
+	int64_t end = (int64_t)dice(50) - 25, extent;
+	size_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		end += dice(3) ? dice(30) : 0;
+		runs[i] = (struct oc_run){.at = end, .len = dice(most)};
+		end += (int64_t)runs[i].len;
+	}
+	extent = end - runs[0].at + (dice(2) ? dice(20) : 0);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t other = dice(n);
+		struct oc_run run = runs[i];
+
+		if (dice(2))
+			continue;
+		runs[i] = runs[other];
+		runs[other] = run;
+	}
+	if (dice(3) == 0)
+		extent = -extent;
+	it->layout = oc_layout_make(runs, n, extent, count);
+	for (uint32_t e = 0; e < count; e++)
+		for (uint32_t i = 0; i < n; i++)
+			for (uint64_t b = 0; b < runs[i].len; b++)
+				it->at[k++] = (int32_t)(e * extent + runs[i].at + (int64_t)b);
+	it->bytes = k;
+	EXPECT(!it->layout == !k);
+}
+
+/* Memory of just the size, so that a sanitizer sees what lies outside. */
+static void place(struct sequence *it)
+{
+	int64_t low = it->layout->low, high = it->layout->high;
+	bool is_low = false, is_high = false;
+
+	it->memory = malloc((size_t)(high - low));
+	EXPECT(it->memory);
+	it->base = it->memory - low;
+	for (size_t i = 0; i < it->bytes; i++) {
+		EXPECT(it->at[i] >= low && it->at[i] < high);
+		is_low = is_low || it->at[i] == low;
+		is_high = is_high || it->at[i] == high - 1;
+	}
+	EXPECT(is_low && is_high);
+	EXPECT(it->layout->bytes * it->layout->count == it->bytes);
+	for (int64_t i = 0; i < high - low; i++)
+		it->memory[i] = (char)rand();
+}
+
+static void check_runs(const struct sequence *it)
+{
+	for (uint64_t off = 0; off < it->bytes; off += 1 + dice(5)) {
+		struct oc_run run = oc_layout_run(it->layout, off);
+
+		EXPECT(run.len && off + run.len <= it->bytes);
+		for (uint64_t i = 0; i < run.len; i++)
+			EXPECT(it->at[off + i] == run.at + (int64_t)i);
+	}
+}
+
+static void check_copy(struct sequence *dst, const struct sequence *src)
+{
+	size_t to = dice((uint32_t)dst->bytes), from = dice((uint32_t)src->bytes);
+	size_t most = dst->bytes - to < src->bytes - from ? dst->bytes - to : src->bytes - from;
+	size_t len = dice((uint32_t)most + 1),
+	       size = (size_t)(dst->layout->high - dst->layout->low);
+	char *want = malloc(size);
+
+	EXPECT(want);
+	memcpy(want, dst->memory, size);
+	for (size_t i = 0; i < len; i++)
+		want[dst->at[to + i] - dst->layout->low] = src->base[src->at[from + i]];
+	oc_layout_copy(&(struct oc_place){dst->base, dst->layout, to},
+		       &(struct oc_place){src->base, src->layout, from}, len);
+	EXPECT(!memcmp(want, dst->memory, size));
+	free(want);
+}
+
+/* The same to memory in one piece and back. */
+static void check_packing(struct sequence *it)
+{
+	size_t size = (size_t)(it->layout->high - it->layout->low);
+	char *packed = malloc(it->bytes), *before = malloc(size);
+	const struct oc_place one = {.base = packed}, pieces = {it->base, it->layout, 0};
+
+	EXPECT(packed && before);
+	memcpy(before, it->memory, size);
+	oc_layout_copy(&one, &pieces, it->bytes);
+	for (size_t i = 0; i < it->bytes; i++) {
+		EXPECT(packed[i] == it->base[it->at[i]]);
+		it->base[it->at[i]] = 0;
+	}
+	oc_layout_copy(&pieces, &one, it->bytes);
+	EXPECT(!memcmp(before, it->memory, size));
+	oc_layout_copy(&pieces, &pieces, it->bytes);
+	EXPECT(!memcmp(before, it->memory, size));
+	free(packed);
+	free(before);
+}
+
+int main(void)
+{
+	static struct sequence one, other;
+	const struct oc_run touching[] = {{8, 4}, {12, 4}, {0, 8}, {3, 0}};
+	struct oc_layout *layout = oc_layout_make(touching, 4, 16, 2);
+
+	EXPECT(layout && layout->npieces == 2 && layout->bytes == 16);
+	EXPECT(layout->low == 0 && layout->high == 32);
+	free(layout);
+	EXPECT(!oc_layout_make(touching, 0, 16, 2));
+	EXPECT(!oc_layout_make(touching, 4, 16, 0));
+	for (int again = 0; again < 20000; again++) {
+		throw(&one);
+		throw(&other);
+		if (one.layout && other.layout) {
+			place(&one);
+			place(&other);
+			check_runs(&one);
+			check_copy(&one, &other);
+			check_packing(&one);
+			free(one.memory);
+			free(other.memory);
+		}
+		free(one.layout);
+		free(other.layout);
+	}
+	return 0;
+}
