@@ -197,6 +197,7 @@ static void note_mechanisms(struct oc_record *record)
 		record->mech_bytes[i] =
 			atomic_load_explicit(&moved->bytes[i], memory_order_relaxed);
 	}
+	record->refused = atomic_load_explicit(&moved->demotions, memory_order_relaxed);
 }
 
 void oc_call_count(struct oc_call *call, int err)

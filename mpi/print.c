@@ -110,8 +110,9 @@ int oc_record_print(const struct oc_record *record, const char *path)
 		put(&line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", names[m],
 		    (unsigned long long)record->mech_calls[m],
 		    (unsigned long long)record->mech_bytes[m]);
-	put(&line, "},\"state\":%u,\"job\":\"%016llx\",\"pid\":%u,\"code\":%d,", record->state,
-	    (unsigned long long)record->job, record->pid, record->code);
+	put(&line, "},\"refused\":%llu,\"state\":%u,\"job\":\"%016llx\",\"pid\":%u,\"code\":%d,",
+	    (unsigned long long)record->refused, record->state, (unsigned long long)record->job,
+	    record->pid, record->code);
 	put(&line, "\"world_rank\":%u,\"world_size\":%u,\"profile\":%u,", record->world_rank,
 	    record->world_size, record->profile);
 	put_text(&line, "host", record->host);

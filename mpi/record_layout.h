@@ -57,6 +57,7 @@ struct oc_record {
 			uint64_t credit;    /* bytes a communicator has to have asked for */
 			uint64_t mech_calls[OC_MECH_COUNT]; /* copies */
 			uint64_t mech_bytes[OC_MECH_COUNT];
+			uint64_t refused; /* copies that one of them refused to make */
 			char version[16];
 			char mpi[96];
 			char host[64];

@@ -24,7 +24,7 @@ static uint64_t next(uint64_t *state)
 int main(int argc, char **argv)
 {
 	size_t wanted = (size_t)(figure_argument(argc, argv, 1, 128) * (1 << 20));
-	size_t updates = (size_t)(figure_argument(argc, argv, 2, 20) * 1e6);
+	size_t updates = (size_t)(figure_argument(argc, argv, 2, 200) * 1e6);
 	uint64_t state[LANES], *table;
 	size_t words = 1;
 	double start;

@@ -16,7 +16,7 @@ from typing import Any
 Report = dict[str, Any]
 
 MAGIC = b"ocstats1"
-HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5Q16s96s64s256s256s")
+HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ16s96s64s256s256s")
 HEADER_BYTES = 2048
 CELL = struct.Struct("=16s16s5Q")
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
@@ -49,7 +49,7 @@ def parse(data: bytes) -> Report:
     _, state, pid, job, world_rank, world_size, node_rank, node_size, profile, code = values[:10]
     start, end, least, credit = values[10:14]
     copies, moved = values[14:19], values[19:24]
-    version, mpi, host, idle, heap = map(text, values[24:29])
+    version, mpi, host, idle, heap = map(text, values[25:30])
     cells: list[Report] = []
     for at in range(HEADER_BYTES, len(data) - CELL.size + 1, CELL.size):
         call, outcome, size, calls, total, held, ns = CELL.unpack_from(data, at)
@@ -73,6 +73,7 @@ def parse(data: bytes) -> Report:
         "heap": heap,
         "calls": by_call(cells),
         "mech": {name: {"calls": n, "bytes": size} for name, n, size in zip(MECHANISMS, copies, moved, strict=True)},
+        "refused": values[24],
         "state": state,
         "job": f"{job:016x}",
         "pid": pid,

@@ -218,6 +218,8 @@ def absent(job: Job) -> list[str]:
 def remarks(job: Job) -> list[str]:
     said = [f"not used: {why}" for why in job.each("idle")]
     said += [f"no shared heap: {why}" for why in job.each("heap")]
+    if refused := sum(report["refused"] for report in job.ranks):
+        said.append(f"{plural(refused, 'copy')} refused by a mechanism, and made by the next one")
     return said + absent(job) + endings(job)
 
 

@@ -78,6 +78,8 @@ static int learn(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct oc_t
 		return err;
 	layout = oc_group_layout_room(told, oc_layout_size(head.npieces));
 	err = layout ? fetch(op, peer, slot, layout, oc_layout_size(head.npieces)) : -ENOMEM;
+	if (!err && layout->npieces != head.npieces)
+		err = -EMSGSIZE;
 	if (!err)
 		told->seq = op->issued.seq;
 	return err;

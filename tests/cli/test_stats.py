@@ -45,6 +45,7 @@ def report(rank: int = 0, size: int = 1, job: int = 1, cells: list[Report] | Non
         "heap": "",
         "calls": record.by_call(cells),
         "mech": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
+        "refused": 0,
         "state": record.FINISHED,
         "job": f"{job:016x}",
         "pid": 100 + rank,
@@ -97,6 +98,12 @@ def test_missing_ranks_are_named() -> None:
     text = "\n".join(stats.lines(job))
     assert "ranks 1-2 of 4" in text
     assert "ended without MPI_Finalize: rank 2" in text
+
+
+def test_refusals_are_told() -> None:
+    assert "refused" not in "\n".join(stats.lines(stats.Job([report(0, 2), report(1, 2)])))
+    text = "\n".join(stats.lines(stats.Job([report(0, 2, refused=1), report(1, 2, refused=2)])))
+    assert "3 copies refused by a mechanism" in text
 
 
 def test_profile_estimates() -> None:

@@ -60,7 +60,7 @@ def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("program", ["test_flight", "test_pieces"])
+@pytest.mark.parametrize("program", [pytest.param("test_flight", marks=pytest.mark.long(1)), "test_pieces"])
 def test_hardly_any_windows(runner: Runner, program: str) -> None:
     """Where there is room for two windows, owners copy what their peers cannot map."""
     done = runner.run(

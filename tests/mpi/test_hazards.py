@@ -119,7 +119,14 @@ def test_refused(runner: Runner, program: MakeProgram, when: str) -> None:
     staged = [line["mech"]["staged"]["calls"] for line in lines if when == "before" or line["rank"] == 1]
     assert all(staged), "nothing was refused"
     by_cma = sum(line["mech"]["cma"]["calls"] for line in lines)
-    assert (by_cma == 0) if when == "before" else (by_cma > 0)
+    refused = [line["refused"] for line in sorted(lines, key=lambda line: line["rank"])]
+    if when == "before":
+        assert by_cma == 0
+        assert not any(refused)
+    else:
+        assert by_cma > 0
+        assert refused[1] > 0
+        assert not any(refused[:1] + refused[2:])
 
 
 # ---- 7: death of a rank ---------------------------------------------------------------------------------------------
