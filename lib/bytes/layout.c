@@ -123,7 +123,7 @@ static char *run_at(const struct cursor *cursor, size_t *len)
 	run = run_of(cursor);
 	if (run.len < *len)
 		*len = run.len;
-	return cursor->base + run.at;
+	return oc_layout_at(cursor->base, run.at);
 }
 
 /* By no more than is left of the run. */

@@ -37,7 +37,7 @@ struct oc_run {
 
 /* A sequence of bytes and a place in it. Without a layout it is in one piece from base on. */
 struct oc_place {
-	char *base; /* where the first element begins */
+	char *base; /* where the first element begins; NULL: the layout has addresses */
 	const struct oc_layout *layout;
 	uint64_t off;
 };
@@ -55,6 +55,12 @@ static inline size_t oc_layout_size(uint32_t npieces)
 
 /* The run that byte @off, of which there is one, is in, from there on. */
 struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off);
+
+/* Where a byte so far from a base is. */
+static inline char *oc_layout_at(const char *base, int64_t at)
+{
+	return (char *)((uintptr_t)base + (uintptr_t)at);
+}
 
 /* Copies @len bytes from place to place. They do not overlap, or are the same. */
 void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len);

@@ -35,7 +35,7 @@
  *
  * Failure. A rank that gives up stores OC_BOARD_FAILED and why, and after that store it
  * touches no peer's memory. Before it returns it waits until no living peer is at
- * its own (oc_group_quit()): until each has retired the operation, has failed in it too,
+ * its own (oc_group_inside()): until each has retired the operation, has failed in it too,
  * or has not posted READY. One that posts READY later looks at this rank's word after
  * that, before it touches anything of this rank's. Both the posting of a word and
  * this look stand around full fences, hence one of the two sees the other. Nobody waits in a
@@ -107,8 +107,8 @@ _Static_assert(sizeof(struct oc_board_line) == OC_CACHELINE, "one line an operat
 
 /* What is asked of one peer at a time: lib/exec/relay.h. */
 struct oc_board_parcel {
-	uint64_t off; /* in the peer's slot */
-	uint32_t slot;
+	uint64_t off;  /* in the peer's slot */
+	uint32_t slot; /* or, of OC_SLOT_COUNT and a slot, the layout of that */
 	uint32_t len;
 	uint32_t page; /* of the owner's arena, where the bytes are or go */
 	bool put;

@@ -105,9 +105,30 @@ static int await_operands(struct oc_op *op, const struct oc_step *step, size_t d
 	return err;
 }
 
-/* Folds chunk by chunk. */
+/* What was folded of the step from byte @done on, to every slot. Those at @dst are memory here. */
+static int deliver(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
+		   size_t done, const void *result, size_t len)
+{
+	int err = 0;
+
+	for (uint32_t d = 0; d < ndst && !err; d++) {
+		uint32_t rank = ndst > 1 ? d : step->dst.rank;
+
+		if (!dst[d]) {
+			err = oc_transfer_write(op,
+						oc_ref(step->dst.slot, rank, step->dst.off + done),
+						result, len);
+			continue;
+		}
+		oc_store_policy_copy(&op->stores, (char *)dst[d] + done, result, len);
+		oc_op_count(op, step->dst.slot, rank, len);
+	}
+	return err;
+}
+
+/* Folds chunk by chunk: straight to where it goes or, @away, to a buffer that is delivered from. */
 static int fold_chunked(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
-			const void **src)
+			const void **src, bool away)
 {
 	size_t elem = oc_type_size(op->bind->type);
 	size_t chunk = OC_OP_CHUNK / elem * elem;
@@ -119,15 +140,19 @@ static int fold_chunked(struct oc_op *op, const struct oc_step *step, void **dst
 
 	while (next_operand(&operands, &ref))
 		n++;
-	temp = malloc(n * chunk);
+	temp = malloc((n + (size_t)away) * chunk);
 	err = temp ? 0 : -ENOMEM;
 	for (size_t done = 0; done < step->len && !err; done += chunk) {
 		size_t part = step->len - done < chunk ? step->len - done : chunk;
+		void *result = temp + n * chunk;
 
 		err = await_operands(op, step, done, part, temp, chunk, src, &n);
-		if (!err)
-			fold_memory(op, dst, ndst, src, n, part);
-		for (uint32_t d = 0; d < ndst; d++)
+		if (err)
+			break;
+		fold_memory(op, away ? &result : dst, away ? 1 : ndst, src, n, part);
+		if (away)
+			err = deliver(op, step, dst, ndst, done, result, part);
+		for (uint32_t d = 0; d < ndst && !away; d++)
 			dst[d] = (char *)dst[d] + part;
 	}
 	free(temp);
@@ -142,33 +167,19 @@ static int fold(struct oc_op *op, const struct oc_step *step, void **dst, uint32
 	uint32_t n;
 
 	if (!find_operands(op, step, src, &n))
-		return fold_chunked(op, step, dst, ndst, src);
+		return op->err ? op->err : fold_chunked(op, step, dst, ndst, src, false);
 	fold_memory(op, dst, ndst, src, n, step->len);
 	while (next_operand(&operands, &ref))
 		oc_op_count(op, ref.slot, ref.rank, step->len);
 	return 0;
 }
 
-/* Folds into a buffer and takes that to every slot, some of which are no memory
- * here, or in pieces. */
+/* Into slots some of which are no memory here, or in pieces. */
 static int fold_away(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst)
 {
-	void *temp = malloc(step->len), *to = temp;
-	int err = temp ? fold(op, step, &to, 1) : -ENOMEM;
+	const void *src[OC_OPERANDS_MAX];
 
-	for (uint32_t d = 0; d < ndst && !err; d++) {
-		uint32_t rank = ndst > 1 ? d : step->dst.rank;
-
-		if (!dst[d]) {
-			err = oc_transfer_write(op, oc_ref(step->dst.slot, rank, step->dst.off),
-						temp, step->len);
-			continue;
-		}
-		oc_store_policy_copy(&op->stores, dst[d], temp, step->len);
-		oc_op_count(op, step->dst.slot, rank, step->len);
-	}
-	free(temp);
-	return err;
+	return fold_chunked(op, step, dst, ndst, src, true);
 }
 
 /* Folds straight into the slots, which are all memory here. */
@@ -225,5 +236,7 @@ int oc_fold_run(struct oc_op *op, const struct oc_step *step)
 		dst[d] = oc_slot_at(op, ref, step->len);
 		memory = memory && dst[d];
 	}
+	if (op->err)
+		return op->err;
 	return memory ? fold_here(op, step, dst, ndst) : fold_away(op, step, dst, ndst);
 }

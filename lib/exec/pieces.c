@@ -27,7 +27,7 @@ bool oc_pieces_in_arena(const struct oc_bind *bind, enum oc_slot slot)
 	size_t bytes = slot == OC_SLOT_SEND ? bind->send_bytes : bind->recv_bytes;
 
 	if (layout)
-		return oc_heap_contains(own.base + layout->low,
+		return oc_heap_contains(oc_layout_at(own.base, layout->low),
 					(size_t)(layout->high - layout->low));
 	return own.base && oc_heap_contains(own.base, bytes);
 }
@@ -99,11 +99,15 @@ static struct oc_told *note_of(struct oc_op *op, uint32_t peer, enum oc_slot slo
 static const struct oc_layout *told_by(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 {
 	struct oc_told *told = note_of(op, peer, slot);
+	int err;
 
 	if (told && told->seq == op->issued.seq)
 		return told->layout;
-	op->err = told ? learn(op, peer, slot, told) : -ENOMEM;
-	return op->err ? NULL : told->layout;
+	err = told ? learn(op, peer, slot, told) : -ENOMEM;
+	if (!err)
+		return told->layout;
+	op->err = err;
+	return NULL;
 }
 
 char *oc_pieces_at(struct oc_op *op, struct oc_ref ref, size_t len)
@@ -115,7 +119,7 @@ char *oc_pieces_at(struct oc_op *op, struct oc_ref ref, size_t len)
 		struct oc_place own = oc_bind_place(op->bind, ref.slot, ref.off);
 
 		run = oc_layout_run(own.layout, ref.off);
-		return run.len >= len ? own.base + run.at : NULL;
+		return run.len >= len ? oc_layout_at(own.base, run.at) : NULL;
 	}
 	layout = told_by(op, ref.rank, ref.slot);
 	if (!layout)
@@ -140,8 +144,9 @@ bool oc_pieces_place(struct oc_op *op, struct oc_ref ref, struct oc_place *place
 		return false;
 	low = oc_op_arena(op, ref.rank, layout->origin + (uint64_t)layout->low,
 			  (size_t)(layout->high - layout->low));
-	*place = (struct oc_place){
-		.base = low ? low - layout->low : NULL, .layout = layout, .off = ref.off};
+	*place = (struct oc_place){.base = low ? oc_layout_at(low, -layout->low) : NULL,
+				   .layout = layout,
+				   .off = ref.off};
 	return low;
 }
 

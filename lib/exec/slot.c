@@ -147,7 +147,7 @@ static bool offers_recv(const struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
 
-	return bind->recv && oc_pieces_in_arena(bind, OC_SLOT_RECV) &&
+	return oc_pieces_in_arena(bind, OC_SLOT_RECV) &&
 	       !(op->plan->shape.eager && bind->recv_layout);
 }
 
@@ -170,7 +170,7 @@ int oc_slot_offer(struct oc_op *op)
 		flags |= OC_BOARD_SEND_STAGED;
 	} else if (op->foreign) {
 		ready = 0;
-	} else if (bind->send && oc_pieces_in_arena(bind, OC_SLOT_SEND)) {
+	} else if (oc_pieces_in_arena(bind, OC_SLOT_SEND)) {
 		flags |= OC_BOARD_SEND_HEAP;
 		line->send = oc_pieces_offer(op, OC_SLOT_SEND);
 		if (line->send == OC_PIECES_NOWHERE)
@@ -254,10 +254,13 @@ int oc_slot_serve(struct oc_op *op)
 	int err = 0;
 
 	if (asked >> OC_BOARD_ASK_PARCEL) {
+		uint32_t asker = (asked >> OC_BOARD_ASK_PARCEL) - 1;
+
 		/* Of a slot in the arena it says nothing of the slot. */
-		if (oc_line_flags(op->line) & OC_BOARD_RECV_AWAY)
+		if (op->group->board[asker]->parcel.slot == OC_SLOT_RECV &&
+		    oc_line_flags(op->line) & OC_BOARD_RECV_AWAY)
 			oc_remote_blame(op, OC_SLOT_RECV);
-		err = oc_relay_serve(op, (asked >> OC_BOARD_ASK_PARCEL) - 1);
+		err = oc_relay_serve(op, asker);
 	}
 	return !err && asked & OC_BOARD_ASK_STAGE ? restage(op) : err;
 }

@@ -46,7 +46,8 @@ const char *oc_slot_send_at(struct oc_op *op, uint32_t peer, uint64_t off, size_
 /* The same, but waits for what is being staged: NULL only when it is to be read. */
 int oc_slot_await_send(struct oc_op *op, uint32_t peer, uint64_t off, size_t len, const char **at);
 
-/* Reads [off, off + len) of @peer's send slot, wherever it is, to @dst. */
+/* Reads [off, off + len) of @peer's send slot, which is not in pieces, wherever it is, to
+ * @dst. */
 int oc_slot_read(struct oc_op *op, void *dst, uint32_t peer, uint64_t off, size_t len,
 		 struct oc_store_turn *stores);
 

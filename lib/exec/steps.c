@@ -127,14 +127,23 @@ uint32_t oc_steps_peer(const struct oc_op *op, uint32_t stuck)
 int oc_steps_idle(struct oc_op *op, uint32_t stuck)
 {
 	const struct oc_step *step = oc_plan_steps(op->plan) + stuck;
-	struct oc_board_line *line = oc_op_line(op, step->peer);
+	struct oc_group *group = op->group;
+	const struct oc_board *board = group->board[step->peer];
 	uint32_t event = step->kind == OC_STEP_SEND ? step->reply : step->event;
-	uint64_t seen = atomic_load_explicit(&line->word, memory_order_relaxed);
+	uint64_t seq = op->issued.seq, seen = oc_group_word(group, seq, step->peer);
+	int err;
 
 	/* It may have come since the step was looked at, and left. */
-	if (oc_board_posted(op->group->board[step->peer], seen, op->issued.seq, event))
+	if (oc_board_posted(board, seen, seq, event))
 		return 0;
-	return oc_op_idle(op, step->peer, line, seen);
+	err = oc_op_idle(op, step->peer, oc_op_line(op, step->peer), seen);
+	/* Two events beside the word leave it as it was: who is gone may have posted this one. */
+	if (err == -EPIPE &&
+	    oc_board_posted(board, oc_group_word(group, seq, step->peer), seq, event)) {
+		group->lost = -1;
+		return 0;
+	}
+	return err;
 }
 
 int oc_steps_pass(struct oc_op *op, uint32_t *stuck)

@@ -90,10 +90,12 @@ static bool find_place(struct oc_op *op, struct oc_ref ref, size_t len, struct o
 {
 	if (oc_pieces_has(op, ref.rank, ref.slot))
 		return oc_pieces_place(op, ref, place);
+	*place = (struct oc_place){0};
 	/* What is being staged is to be followed. */
 	if (ref.slot == OC_SLOT_SEND && ref.rank != op->group->rank)
-		return false;
-	*place = (struct oc_place){.base = oc_slot_at(op, ref, len)};
+		place->base = (char *)(uintptr_t)oc_slot_send_at(op, ref.rank, ref.off, len);
+	else
+		place->base = oc_slot_at(op, ref, len);
 	return place->base;
 }
 
@@ -139,6 +141,8 @@ static int copy_all(struct oc_op *op, const struct oc_step *step)
 		dst[p] = oc_slot_at(op, ref, step->len);
 		memory = memory && dst[p];
 	}
+	if (op->err)
+		return op->err;
 	if (memory) {
 		uint64_t since = oc_store_policy_clock(&op->stores);
 

@@ -20,11 +20,11 @@ struct oc_wait {
 /*
  * One turn of waiting for rank @peer of the node to change @line, which still held @seen:
  * spins, yields, calls progress or sleeps, as the number of turns says. 0, or -EPIPE: it is
- * dead, and has not changed the line before.
+ * dead, and the line's word is what it was.
  */
 int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_board_line *line, uint64_t seen);
 
-/* Stores a larger word with release order and wakes whoever sleeps on it. */
+/* Stores another word with release order and wakes whoever sleeps on it. */
 void oc_line_publish(struct oc_board_line *line, uint64_t word);
 
 /* Wakes sleepers after something else in the line has changed. */

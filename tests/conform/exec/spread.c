@@ -32,6 +32,16 @@ static int64_t cut(struct spread *spread, uint64_t bytes)
 	return at + 100;
 }
 
+static void to_addresses(struct spread *spread)
+{
+	for (uint32_t i = 0; i < spread->n; i++)
+		spread->runs[i].at += (int64_t)(intptr_t)spread->base;
+	free(spread->layout);
+	spread->layout = oc_layout_make(spread->runs, spread->n, spread->extent, spread->count);
+	CHECK(spread->layout);
+	spread->base = NULL;
+}
+
 void spread_begin(struct spread *spread, uint8_t *block, uint64_t bytes, uint8_t gap)
 {
 	*spread = (struct spread){
@@ -49,6 +59,8 @@ void spread_begin(struct spread *spread, uint8_t *block, uint64_t bytes, uint8_t
 		spread->base = block - spread->layout->low;
 		spread->size = (size_t)(spread->layout->high - spread->layout->low);
 		CHECK(spread->size <= bytes + SPREAD_EXTRA);
+		if (job_random() % 4 == 0)
+			to_addresses(spread);
 	}
 	memset(block, gap, spread->size);
 }
@@ -64,7 +76,8 @@ static void each(const struct spread *spread, uint8_t *packed, bool put)
 	for (uint32_t e = 0; e < spread->count; e++) {
 		for (uint32_t i = 0; i < spread->n; i++) {
 			const struct oc_run *run = &spread->runs[i];
-			uint8_t *at = spread->base + e * spread->extent + run->at;
+			uint8_t *at = (uint8_t *)((uintptr_t)spread->base +
+						  (uintptr_t)(e * spread->extent + run->at));
 
 			memcpy(put ? at : packed, put ? packed : at, run->len);
 			packed += run->len;

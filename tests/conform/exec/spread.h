@@ -17,9 +17,11 @@ enum {
 };
 
 struct spread {
-	uint8_t *block;		  /* the memory */
-	size_t size;		  /* that is used of it */
-	uint8_t *base;		  /* what a bind wants: the block, if it is in one piece */
+	uint8_t *block; /* the memory */
+	size_t size;	/* that is used of it */
+	/* What a bind wants: the block, if it is in one piece; NULL at times, as with MPI_BOTTOM.
+	 */
+	uint8_t *base;
 	struct oc_layout *layout; /* NULL if it is */
 	struct oc_run runs[SPREAD_RUNS];
 	uint32_t n;
