@@ -340,8 +340,7 @@ void oc_group_fail(struct oc_group *group, uint64_t seq, int err)
 int oc_group_inside(const struct oc_group *group, uint64_t seq)
 {
 	for (uint32_t p = 0; p < group->size; p++) {
-		uint64_t word = atomic_load_explicit(&oc_group_line(group, seq, p)->word,
-						     memory_order_acquire);
+		uint64_t word = oc_group_word(group, seq, p);
 
 		if (p != group->rank && word > oc_board_word(seq, 0) &&
 		    word < oc_board_word(seq, OC_BOARD_FAILED) && group->over[p] < seq &&
@@ -356,9 +355,7 @@ int oc_group_failure(const struct oc_group *group, uint64_t seq)
 	int err = 0;
 
 	for (uint32_t p = 0; p < group->size && !err; p++)
-		err = oc_board_failure(atomic_load_explicit(&oc_group_line(group, seq, p)->word,
-							    memory_order_acquire),
-				       seq);
+		err = oc_board_failure(oc_group_word(group, seq, p), seq);
 	return err;
 }
 

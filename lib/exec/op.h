@@ -143,11 +143,17 @@ static inline uint32_t oc_line_flags(struct oc_board_line *line)
 	return atomic_load_explicit(&line->flags, memory_order_acquire);
 }
 
+/* Where arrays of an operation's room have a send or receive slot of member @peer. */
+static inline uint32_t oc_op_slot_index(const struct oc_op *op, uint32_t peer, enum oc_slot slot)
+{
+	return slot == OC_SLOT_RECV ? op->group->size + peer : peer;
+}
+
 /* What is noted of a slot of member @peer; only once anything has been. */
 static inline struct oc_remote *oc_op_remote(const struct oc_op *op, uint32_t peer,
 					     enum oc_slot slot)
 {
-	return &op->room->remote[slot == OC_SLOT_RECV ? op->group->size + peer : peer];
+	return &op->room->remote[oc_op_slot_index(op, peer, slot)];
 }
 
 /*

@@ -88,11 +88,11 @@ static int learn(struct oc_op *op, uint32_t peer, enum oc_slot slot, struct oc_t
 /* Where that is noted. NULL without memory. */
 static struct oc_told *note_of(struct oc_op *op, uint32_t peer, enum oc_slot slot)
 {
-	uint32_t size = op->group->size;
+	struct oc_op_room *room = op->room;
 
-	if (!op->room->told)
-		op->room->told = calloc(2 * (size_t)size, sizeof(*op->room->told));
-	return op->room->told ? &op->room->told[slot == OC_SLOT_RECV ? size + peer : peer] : NULL;
+	if (!room->told)
+		room->told = calloc(2 * (size_t)op->group->size, sizeof(*room->told));
+	return room->told ? &room->told[oc_op_slot_index(op, peer, slot)] : NULL;
 }
 
 /* A peer's layout, or NULL with op->err set. */
