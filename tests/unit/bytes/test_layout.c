@@ -6,17 +6,10 @@
 #include <string.h>
 
 #include "bytes/layout.h"
+#include "../expect.h"
 
 #define RUNS   12u
 #define MEMORY 60000
-
-#define EXPECT(what)                                                                               \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* A sequence of bytes, and where each of them is. */
 struct sequence {

@@ -7,14 +7,7 @@
 
 #include "coll.h"
 #include "plan/cache.h"
-
-#define EXPECT(what)                                                                               \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "../expect.h"
 
 static unsigned long made;
 static bool fails;

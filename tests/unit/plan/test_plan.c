@@ -14,19 +14,12 @@
 #include "plan/check.h"
 #include "plan/draft.h"
 #include "../coll/trial.h"
+#include "../expect.h"
 
 #define RANK 1u
 #define MANY 4u
 
 static unsigned long passed, refused;
-
-#define EXPECT(what)                                                                               \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* A plan of each generator, @which from 0 on; NULL behind the last. */
 static struct oc_plan *generate(uint32_t which, uint32_t rank)
@@ -192,20 +185,26 @@ static void test_lengths(const struct oc_plan *plan)
 	free(bytes);
 }
 
+/* Whether the plan of this draft, which is finished, passes. */
+static bool draft_passes(struct oc_draft *draft)
+{
+	struct oc_plan *plan = oc_draft_finish(draft);
+	bool good;
+
+	EXPECT(plan);
+	good = passes(plan, plan->size);
+	free(plan);
+	return good;
+}
+
 /* Whether a plan of this step alone passes. */
 static bool one(struct oc_step step)
 {
 	struct oc_draft draft = {
 		.shape = {.rank = RANK, .size = MANY, .granule = 8, .bytes = 1000}};
-	struct oc_plan *plan;
-	bool good;
 
 	oc_draft_add(&draft, step, 0);
-	plan = oc_draft_finish(&draft);
-	EXPECT(plan);
-	good = passes(plan, plan->size);
-	free(plan);
-	return good;
+	return draft_passes(&draft);
 }
 
 /* What each kind of step may not be, one by one. */
@@ -261,19 +260,13 @@ static void test_steps(void)
 static bool two(uint16_t first, uint16_t second)
 {
 	struct oc_draft draft = {.shape = {.rank = RANK, .size = MANY, .granule = 8}};
-	struct oc_plan *plan;
-	bool good;
 
 	oc_draft_add(&draft, (struct oc_step){.kind = OC_STEP_POST, .event = first}, 0);
 	oc_draft_add(
 		&draft,
 		(struct oc_step){.kind = OC_STEP_SEND, .peer = 2, .event = second, .reply = first},
 		0);
-	plan = oc_draft_finish(&draft);
-	EXPECT(plan);
-	good = passes(plan, plan->size);
-	free(plan);
-	return good;
+	return draft_passes(&draft);
 }
 
 static void test_events(void)
@@ -349,8 +342,6 @@ static void test_many(void)
 static bool fold(struct oc_ref operand, uint32_t n, uint64_t len)
 {
 	struct oc_draft draft = {.shape = {.rank = RANK, .size = MANY, .granule = 8}};
-	struct oc_plan *plan;
-	bool good;
 
 	oc_draft_add(&draft,
 		     (struct oc_step){.kind = OC_STEP_CALC,
@@ -359,11 +350,7 @@ static bool fold(struct oc_ref operand, uint32_t n, uint64_t len)
 		     0);
 	while (n--)
 		oc_draft_operand(&draft, operand);
-	plan = oc_draft_finish(&draft);
-	EXPECT(plan);
-	good = passes(plan, plan->size);
-	free(plan);
-	return good;
+	return draft_passes(&draft);
 }
 
 static void test_folds(void)
