@@ -361,8 +361,15 @@ int oc_group_failure(const struct oc_group *group, uint64_t seq)
 
 int oc_group_dead(const struct oc_group *group)
 {
-	for (uint32_t p = 0; p < group->size && group->lost < 0; p++)
-		if (!oc_node_peer_alive(group->node, group->node_rank[p]))
+	int dead = group->lost;
+
+	for (uint32_t p = 0; p < group->size; p++) {
+		if (oc_node_peer_alive(group->node, group->node_rank[p]))
+			continue;
+		if (oc_node_mourned(group->node, group->node_rank[p]))
 			return (int)p;
-	return group->lost;
+		if (dead < 0)
+			dead = (int)p;
+	}
+	return dead;
 }

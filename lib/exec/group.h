@@ -160,8 +160,8 @@ static inline void oc_group_skip(struct oc_group *group)
 				      memory_order_release);
 }
 
-/* A member whose process is gone, the one that was waited for last if any was, or -1.
- * Costs system calls. */
+/* A member whose process is gone, or -1: one that others have said is dead, before those who
+ * left because of that; else the one that was waited for last, if any was. Costs system calls. */
 int oc_group_dead(const struct oc_group *group);
 
 /* The descriptor of member @peer for operation @seq. */

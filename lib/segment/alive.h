@@ -16,6 +16,11 @@ static inline bool oc_node_mourn(const struct oc_node *node, uint32_t peer)
 	return !atomic_exchange(&node->ranks[peer].mourned, 1);
 }
 
+static inline bool oc_node_mourned(const struct oc_node *node, uint32_t peer)
+{
+	return atomic_load(&node->ranks[peer].mourned);
+}
+
 /* Takes the lock that says "alive" and fills in who this process is. */
 int oc_node_declare(struct oc_node *node);
 

@@ -40,9 +40,13 @@ def test_death_of_another(runner: Runner, program: MakeProgram, call: str) -> No
 
 
 @pytest.mark.usefixtures("outliving")
-def test_death_in_one_line(runner: Runner, program: MakeProgram) -> None:
-    """Who died, where, and in which collective that was noticed: said once, and to each program."""
-    done = runner.mpirun(4, program("dies"), "allreduce", env=OUTLIVE)
+@pytest.mark.parametrize("last", [[], ["late"]], ids=["together", "late"])
+def test_death_in_one_line(runner: Runner, program: MakeProgram, last: list[str]) -> None:
+    """Who died, where, and in which collective that was noticed: said once, and to each program.
+
+    One that comes late finds others gone too, which had noticed, and left.
+    """
+    done = runner.mpirun(4, program("dies"), "allreduce", *last, env=OUTLIVE)
     how = ends(done.stdout)
     wanted = rf"rank 2 of MPI_COMM_WORLD \(rank 2 of the communicator, process \d+ on {socket.gethostname()}\) died, "
     wanted += "noticed in MPI_Allreduce"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * dies scatterv|gatherv|allreduce: rank 2 of 4 dies, and the others make a call that, if it has
- * blocks, has a small one for rank 3. Each says how that ended.
+ * dies scatterv|gatherv|allreduce [late]: rank 2 of 4 dies, and the others make a call that, if it
+ * has blocks, has a small one for rank 3. Each says how that ended, and leaves. Rank 3 may be late.
  */
 #include <signal.h>
 #include <string.h>
@@ -50,6 +50,8 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == DEAD)
 		kill(getpid(), SIGKILL);
+	if (rank == 3 && argc > 2)
+		sleep(1);
 	err = call(argv[1]);
 	if (rank == 3 && !err && !strcmp(argv[1], "scatterv"))
 		pattern_check(in, SMALL, 3, "scatterv");
