@@ -14,6 +14,9 @@ MECHANISMS = ["heap", "map", "kcopy", "cma", "staged", "any"]
 HEADER = ROOT / "include" / "onecopy" / "onecopy.h"
 NOTHING_RAN = 77
 
+# Many operations at once, half a minute: the short form has it once.
+FLIGHT = pytest.param("test_flight", marks=pytest.mark.long(1))
+
 
 def run(runner: Runner, program: str, mech: str | None = None) -> None:
     env = {"ONECOPY_TEST_MECH": mech} if mech else {}
@@ -36,12 +39,21 @@ def test_messages_of_plans(runner: Runner) -> None:
     run(runner, "test_exec")
 
 
-@pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged", "staged", "cma,staged"])
-@pytest.mark.parametrize("program", ["test_flight", "test_pieces"])
-def test_operations(runner: Runner, program: str, mech: str) -> None:
-    """Under way together; on buffers in pieces."""
+def operations(runner: Runner, program: str, mech: str) -> None:
     done = runner.run(runner.build / "tests" / program, env={"ONECOPY_MECH": mech}, timeout=240, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("program", ["test_flight", "test_pieces"])
+def test_operations(runner: Runner, program: str) -> None:
+    """Under way together; on buffers in pieces."""
+    operations(runner, program, "heap,cma,staged")
+
+
+@pytest.mark.parametrize("mech", ["heap,staged", "staged", "cma,staged"])
+@pytest.mark.parametrize("program", [FLIGHT, "test_pieces"])
+def test_operations_by_less(runner: Runner, program: str, mech: str) -> None:
+    operations(runner, program, mech)
 
 
 @pytest.mark.parametrize("mech", MECHANISMS)
@@ -51,16 +63,13 @@ def test_mechanism(runner: Runner, program: str, mech: str) -> None:
 
 
 @pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged"])
-@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep", "test_pieces", "test_region"])
+@pytest.mark.parametrize("program", ["test_exec", FLIGHT, "test_keep", "test_pieces", "test_region"])
 def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     """The same where peers' arenas are seen through a few windows of 2 MiB: conform/small_windows.c."""
-    done = runner.run(
-        runner.build / "tests" / f"{program}_windows", env={"ONECOPY_MECH": mech}, timeout=240, check=False
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    operations(runner, f"{program}_windows", mech)
 
 
-@pytest.mark.parametrize("program", [pytest.param("test_flight", marks=pytest.mark.long(1)), "test_pieces"])
+@pytest.mark.parametrize("program", [FLIGHT, "test_pieces"])
 def test_hardly_any_windows(runner: Runner, program: str) -> None:
     """Where there is room for two windows, owners copy what their peers cannot map."""
     done = runner.run(
@@ -78,12 +87,9 @@ def test_another_mechanism(runner: Runner, program: str) -> None:
     run(runner, f"{program}_proc", "proc")
 
 
-@pytest.mark.parametrize("program", ["test_exec", "test_flight", "test_keep", "test_pieces"])
+@pytest.mark.parametrize("program", ["test_exec", FLIGHT, "test_keep", "test_pieces"])
 def test_operations_by_another(runner: Runner, program: str) -> None:
-    done = runner.run(
-        runner.build / "tests" / f"{program}_proc", env={"ONECOPY_MECH": "proc"}, timeout=240, check=False
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    operations(runner, f"{program}_proc", "proc")
 
 
 def test_region_without_heap(runner: Runner) -> None:

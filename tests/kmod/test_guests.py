@@ -49,6 +49,8 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
         ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or dense"],
     ),
 }
+# Those of them that the short form has: one that needs the module, one that tells people of it.
+SHORT = ("regions", "doctor")
 # Two NUMA nodes; Debian's kernels give huge pages without being asked.
 OPTIONS: Mapping[str, Sequence[str]] = {"pages": ["--no-module", "--append", "numa=fake=2"]}
 # In a guest only, whose files are a layer over the host's: other users may look into the checkout, wherever it is.
@@ -84,6 +86,11 @@ def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequ
 def long_if(kernel: str, *values: object) -> object:
     """Parameters of a test that boots this kernel."""
     return pytest.param(*values, marks=[pytest.mark.long(LONG[kernel])] if kernel in LONG else [])
+
+
+def user(suite: str) -> object:
+    kernel, _ = SUITES[suite]
+    return pytest.param(suite, marks=[] if suite in SHORT else [pytest.mark.long(LONG.get(kernel, 2))])
 
 
 @pytest.mark.parametrize("kernel", [long_if(kernel, kernel) for kernel in SCALE])
@@ -141,7 +148,7 @@ def test_machine_checked(build: Path) -> None:
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
 
 
-@pytest.mark.parametrize("suite", [long_if(kernel, suite) for suite, (kernel, _) in SUITES.items()])
+@pytest.mark.parametrize("suite", [user(suite) for suite in SUITES])
 @pytest.mark.timeout(3600)
 def test_users(suite: str, build: Path) -> None:
     kernel, arguments = SUITES[suite]

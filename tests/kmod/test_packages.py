@@ -129,7 +129,11 @@ def needed(debs: dict[str, Path]) -> tuple[Path, Path]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("stock", [False, pytest.param(True, marks=pytest.mark.long(12))], ids=["uml", "stock"])
+@pytest.mark.parametrize(
+    "stock",
+    [pytest.param(False, marks=pytest.mark.long(3)), pytest.param(True, marks=pytest.mark.long(12))],
+    ids=["uml", "stock"],
+)
 def test_installs(needed: tuple[Path, Path], stock: bool) -> None:
     name = "uml"
     if stock:
