@@ -55,15 +55,20 @@ ready: deps
 demo: ready
 	@$(PYTHON) examples/demo
 
+# Built before all tests: beside them, whose ranks wait busily, it takes four times as long.
+KERNELS ?= uml
+
 ## test     every test but the long ones; PYTEST_ARGS="-k bcast" and the like are passed on; installs what guests need
 test: deps
 	@packaging/install-deps test guests deb || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory build
+	@$(if $(PYTEST_ARGS),,vm/build-kernel $(KERNELS) || echo "make: tests that need this kernel say more" >&2)
 	@$(PYTHON) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 ## test-all the long ones, too: sanitizers in the kernel, stock kernels, other versions' headers, data races; hours
 .PHONY: test-all
 test-all: export ONECOPY_TEST_ALL := 1
+test-all: export KERNELS := uml uml-debug
 test-all: deps
 	@packaging/install-deps nodes model || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
