@@ -145,7 +145,7 @@ def run_bench(onecopy: Command, cache: Path, output: Path, *words: str, against:
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
     names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,"
-    names += "scatterv,gatherv,alltoallv,barrier,pingpong"
+    names += ",".join(["scatterv,gatherv,alltoallv,barrier", *cells.MESSAGES])
     run_bench(onecopy, cache, tmp_path / "out", "--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     for variant in ("mpi", "onecopy"):
@@ -156,10 +156,10 @@ def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
 
 
 def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None:
-    run_bench(onecopy, cache, tmp_path / "out", "--ranks=2", "--sizes=8,64K", "--rounds=3", "--collectives=bcast")
+    run_bench(onecopy, cache, tmp_path / "out", "--ranks=2", "--sizes=64K", "--rounds=2", "--collectives=bcast")
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     order = list(dict.fromkeys((r.round, r.variant) for r in rows))
-    assert order == [(0, "mpi"), (0, "onecopy"), (1, "onecopy"), (1, "mpi"), (2, "mpi"), (2, "onecopy")]
+    assert order == [(0, "mpi"), (0, "onecopy"), (1, "onecopy"), (1, "mpi")]
     assert all(r.copy_speed > 0 for r in rows)
     assert (tmp_path / "out" / "summary.csv").is_file()
     again = onecopy("bench", "--output", tmp_path / "out", env={"XDG_CACHE_HOME": str(cache)})
@@ -237,6 +237,7 @@ def rows_of(path: Path) -> list[Row]:
     return cells.read(Row, path) if path.exists() else []
 
 
+@pytest.mark.long(1)
 def test_programs_that_cannot_be_helped(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     run_bench(onecopy, cache, tmp_path / "out", "--ranks", "2", "--what", "programs", "--rounds", "1")
     rows = cells.read(FigureRow, tmp_path / "out" / "figures.csv")

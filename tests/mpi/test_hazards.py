@@ -19,7 +19,7 @@ from mpi.programs import HERE, MakeProgram, Programs
 from mpi.stats import moved, served, stats
 from runner import PRELOAD, Runner
 
-KILLS = longform.rounds("ONECOPY_TEST_KILLS", 25, 200)
+KILLS = longform.rounds("ONECOPY_TEST_KILLS", 10, 200)
 
 MODES: Mapping[str, Mapping[str, str]] = {
     "default": {},
@@ -229,6 +229,7 @@ def available() -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
 
 
+@pytest.mark.long(1)
 def test_huge_element(runner: Runner, program: MakeProgram) -> None:
     """One element of more bytes than an int counts, with gaps at both ends: packed and unpacked all the same."""
     if available() < 8 << 30:
