@@ -7,12 +7,13 @@ bench/programs/programs.txt says which sources each program has.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onecopy import install, peers
@@ -77,20 +78,40 @@ def finish(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+@contextlib.contextmanager
+def held_back(*numbers: signal.Signals) -> Iterator[None]:
+    """Signals that come meanwhile come afterwards: an exception in the middle of a start leaves a process that nobody
+    knows. Those that are ignored stay so. In the main thread."""
+    came: list[int] = []
+    caught = [number for number in numbers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = [signal.signal(number, lambda one, _: came.append(one)) for number in caught]
+    try:
+        yield
+    finally:
+        for number, handler in zip(caught, before, strict=True):
+            signal.signal(number, handler)
+        for one in came:
+            signal.raise_signal(one)
+
+
 def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tuple[str, str]:
     """What a program printed, and why it did not end well ("" if it did). What it printed before stays."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(
-            argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-        )
+        process: subprocess.Popen[bytes] | None = None
         trouble = ""
         try:
+            with held_back(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                process = subprocess.Popen(
+                    argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                )
             status = process.wait(timeout=limit)
         except subprocess.TimeoutExpired:
+            assert process
             finish(process)
             trouble = f"ran past its limit of {limit:.0f} s"
         except BaseException:
-            finish(process)
+            if process:
+                finish(process)
             raise
         else:
             if status:
