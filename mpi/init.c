@@ -17,6 +17,7 @@
 #include <onecopy/onecopy.h>
 
 #include "../preload/malloc.h"
+#include "../procvm/procvm.h"
 #include "base/env.h"
 #include "buffer.h"
 #include "comm.h"
@@ -165,6 +166,20 @@ static int join(int node_rank, int node_size)
 	oc_discovery_withdraw();
 	oc_note("cannot join the node's processes: %s", strerror(-err));
 	return err;
+}
+
+/* The MPI's own messages; without statistics they are counted in vain. */
+static void begin_messages(void)
+{
+	static uint64_t calls[OC_MECH_COUNT], bytes[OC_MECH_COUNT];
+	struct oc_procvm_counts counts = {calls, bytes};
+
+	if (oc_record)
+		counts = (struct oc_procvm_counts){oc_record->message_calls,
+						   oc_record->message_bytes};
+	if (!oc_env()->messages_off &&
+	    oc_procvm_begin(oc_adapter.node, (size_t)oc_adapter.agreed.stream, &counts))
+		oc_note("no memory to answer for messages");
 }
 
 static void leave(void)
@@ -341,6 +356,8 @@ static void initialised(void)
 		oc_malloc_retire();
 	oc_discovery_withdraw();
 	oc_record_start();
+	if (oc_adapter.node)
+		begin_messages();
 	if (oc_adapter.active && oc_adapter.first)
 		oc_tell_start();
 }
@@ -382,6 +399,7 @@ OC_EXPORT int PMPI_Finalize(void)
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
 		oc_comm_teardown();
+		oc_procvm_end();
 		oc_record_finish();
 		leave();
 	} else if (oc_adapter.idle) {

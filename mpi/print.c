@@ -92,9 +92,21 @@ static void put_cells(struct line *line, const struct oc_record *record)
 	put(line, "]}\n");
 }
 
-int oc_record_print(const struct oc_record *record, const char *path)
+/* Copies and bytes of each mechanism. */
+static void put_moved(struct line *line, const char *key, const uint64_t *calls,
+		      const uint64_t *bytes)
 {
 	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
+
+	put(line, "\"%s\":{", key);
+	for (int m = 0; m < OC_MECH_COUNT; m++)
+		put(line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", names[m],
+		    (unsigned long long)calls[m], (unsigned long long)bytes[m]);
+	put(line, "},");
+}
+
+int oc_record_print(const struct oc_record *record, const char *path)
+{
 	static struct line line;
 	ssize_t done;
 	int fd;
@@ -105,12 +117,9 @@ int oc_record_print(const struct oc_record *record, const char *path)
 	put_text(&line, "idle", record->idle);
 	put_text(&line, "heap", record->heap);
 	put_calls(&line, record);
-	put(&line, "\"mech\":{");
-	for (int m = 0; m < OC_MECH_COUNT; m++)
-		put(&line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", names[m],
-		    (unsigned long long)record->mech_calls[m],
-		    (unsigned long long)record->mech_bytes[m]);
-	put(&line, "},\"refused\":%llu,\"state\":%u,\"job\":\"%016llx\",\"pid\":%u,\"code\":%d,",
+	put_moved(&line, "mech", record->mech_calls, record->mech_bytes);
+	put_moved(&line, "messages", record->message_calls, record->message_bytes);
+	put(&line, "\"refused\":%llu,\"state\":%u,\"job\":\"%016llx\",\"pid\":%u,\"code\":%d,",
 	    (unsigned long long)record->refused, record->state, (unsigned long long)record->job,
 	    record->pid, record->code);
 	put(&line, "\"world_rank\":%u,\"world_size\":%u,\"profile\":%u,", record->world_rank,

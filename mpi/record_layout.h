@@ -17,7 +17,7 @@
 
 #include <onecopy/onecopy.h>
 
-#define OC_RECORD_MAGIC "ocstats1"
+#define OC_RECORD_MAGIC "ocstats2"
 #define OC_RECORD_CELLS 312
 
 enum oc_record_state {
@@ -58,6 +58,9 @@ struct oc_record {
 			uint64_t mech_calls[OC_MECH_COUNT]; /* copies */
 			uint64_t mech_bytes[OC_MECH_COUNT];
 			uint64_t refused; /* copies that one of them refused to make */
+			uint64_t message_calls[OC_MECH_COUNT]; /* copies for the MPI's own messages
+								*/
+			uint64_t message_bytes[OC_MECH_COUNT];
 			char version[16];
 			char mpi[96];
 			char host[64];

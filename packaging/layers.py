@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-ROOMS = ("lib", "coll", "mpi", "preload")
+ROOMS = ("lib", "coll", "mpi", "preload", "procvm")
 LIB = "lib/"
 MODULE = "kernel"  # built elsewhere: its objects are not here to be asked
 COMMAND = "cli"  # Python

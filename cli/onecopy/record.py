@@ -9,14 +9,14 @@ import contextlib
 import shutil
 import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 Report = dict[str, Any]
 
-MAGIC = b"ocstats1"
-HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ16s96s64s256s256s")
+MAGIC = b"ocstats2"
+HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ5Q5Q16s96s64s256s256s")
 HEADER_BYTES = 2048
 CELL = struct.Struct("=16s16s5Q")
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
@@ -41,6 +41,10 @@ def by_call(cells: list[Report]) -> dict[str, dict[str, int]]:
     return calls
 
 
+def by_mechanism(copies: Sequence[int], moved: Sequence[int]) -> dict[str, dict[str, int]]:
+    return {name: {"calls": n, "bytes": size} for name, n, size in zip(MECHANISMS, copies, moved, strict=True)}
+
+
 def parse(data: bytes) -> Report:
     """Raises ValueError for what is no record."""
     if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
@@ -49,7 +53,7 @@ def parse(data: bytes) -> Report:
     _, state, pid, job, world_rank, world_size, node_rank, node_size, profile, code = values[:10]
     start, end, least, credit = values[10:14]
     copies, moved = values[14:19], values[19:24]
-    version, mpi, host, idle, heap = map(text, values[25:30])
+    version, mpi, host, idle, heap = map(text, values[35:40])
     cells: list[Report] = []
     for at in range(HEADER_BYTES, len(data) - CELL.size + 1, CELL.size):
         call, outcome, size, calls, total, held, ns = CELL.unpack_from(data, at)
@@ -72,8 +76,9 @@ def parse(data: bytes) -> Report:
         "idle": idle,
         "heap": heap,
         "calls": by_call(cells),
-        "mech": {name: {"calls": n, "bytes": size} for name, n, size in zip(MECHANISMS, copies, moved, strict=True)},
+        "mech": by_mechanism(copies, moved),
         "refused": values[24],
+        "messages": by_mechanism(values[25:30], values[30:35]),
         "state": state,
         "job": f"{job:016x}",
         "pid": pid,

@@ -223,13 +223,13 @@ def remarks(job: Job) -> list[str]:
     return said + absent(job) + endings(job)
 
 
-def moved(job: Job) -> dict[str, tuple[int, int]]:
-    """Copies and bytes of each mechanism that was used."""
+def moved(job: Job, key: str = "mech") -> dict[str, tuple[int, int]]:
+    """Copies and bytes of each mechanism that was used: for collectives, or `messages` of the MPI's own."""
     used = {}
     for name in record.MECHANISMS:
-        copies = sum(report["mech"][name]["calls"] for report in job.ranks)
+        copies = sum(report[key][name]["calls"] for report in job.ranks)
         if copies:
-            used[name] = (copies, sum(report["mech"][name]["bytes"] for report in job.ranks))
+            used[name] = (copies, sum(report[key][name]["bytes"] for report in job.ranks))
     return used
 
 
@@ -279,6 +279,9 @@ def lines(job: Job) -> list[str]:
         said.append(f"left to the MPI: {', '.join(why)}")
     if used := moved(job):
         said.append(f"moved between ranks: {', '.join(f'{size(b)} by {name}' for name, (_, b) in used.items())}")
+    if used := moved(job, "messages"):
+        copies = [f"{size(b)} by {name} ({plural(n, 'copy')})" for name, (n, b) in used.items()]
+        said.append(f"large messages of the MPI: {', '.join(copies)}")
     said += remarks(job)
     if job.profile:
         said += estimate(job)

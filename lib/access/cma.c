@@ -10,9 +10,20 @@
 #include "access/cma.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Segments of a call. Far below IOV_MAX, where the call's own cost is gone. */
 #define BATCH 256
+
+ssize_t oc_cma_call(enum oc_direction direction, pid_t pid, const struct iovec *local,
+		    unsigned long nlocal, const struct iovec *remote, unsigned long nremote,
+		    unsigned long flags)
+{
+	long number = direction == OC_GET ? SYS_process_vm_readv : SYS_process_vm_writev;
+
+	return syscall(number, pid, local, nlocal, remote, nremote, flags);
+}
 
 ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
 		    struct oc_cursor *local, struct oc_cursor *remote, size_t len)
@@ -29,10 +40,7 @@ ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction
 		nthere = oc_cursor_gather(remote, there, BATCH, bytes, &bytes);
 		if (!bytes)
 			return done ? (ssize_t)done : -EFAULT;
-		if (direction == OC_GET)
-			moved = process_vm_readv(pid, here, nhere, there, nthere, 0);
-		else
-			moved = process_vm_writev(pid, here, nhere, there, nthere, 0);
+		moved = oc_cma_call(direction, pid, here, nhere, there, nthere, 0);
 		if (moved < 0) {
 			int err = errno;
 

@@ -10,6 +10,12 @@
 #include "base/cursor.h"
 #include "segment/node.h"
 
+/* The system call itself, with its errno: the C library's name for it may be the program's
+ * (procvm/procvm.h). */
+ssize_t oc_cma_call(enum oc_direction direction, pid_t pid, const struct iovec *local,
+		    unsigned long nlocal, const struct iovec *remote, unsigned long nremote,
+		    unsigned long flags);
+
 /*
  * All of @len bytes, resuming short copies, or an error: -EFAULT memory not
  * mapped at either end, -EPERM ptrace access refused, -ENOSYS no such call,

@@ -29,8 +29,8 @@ static int cma_ready(const struct oc_node *node)
 		return 0;
 	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (child == 0) {
-		process_vm_readv(getpid(), NULL, 0, NULL, 0, 0);
-		process_vm_writev(getpid(), NULL, 0, NULL, 0, 0);
+		oc_cma_call(OC_GET, getpid(), NULL, 0, NULL, 0, 0);
+		oc_cma_call(OC_PUT, getpid(), NULL, 0, NULL, 0, 0);
 		_exit(0);
 	}
 	if (child < 0)

@@ -46,6 +46,7 @@ def report(rank: int = 0, size: int = 1, job: int = 1, cells: list[Report] | Non
         "calls": record.by_call(cells),
         "mech": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
         "refused": 0,
+        "messages": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
         "state": record.FINISHED,
         "job": f"{job:016x}",
         "pid": 100 + rank,
@@ -114,6 +115,14 @@ def test_profile_estimates() -> None:
     assert "spends 1.000 s" in text
     nothing = stats.Job([report(0, 1, profile=1, cells=[cell(outcome="small")])])
     assert "nothing" in stats.estimate(nothing)[0]
+
+
+def test_messages_are_told() -> None:
+    none = stats.lines(stats.Job([report()]))
+    assert not [line for line in none if "messages" in line]
+    some = {**report()["messages"], "heap": {"calls": 3, "bytes": 3 << 20}, "cma": {"calls": 1, "bytes": 1 << 20}}
+    (line,) = [line for line in stats.lines(stats.Job([report(messages=some)])) if "messages" in line]
+    assert line == "large messages of the MPI: 3.0 MiB by heap (3 copies), 1.0 MiB by cma (1 copy)"
 
 
 def test_tables_are_no_wider_than_a_hundred_columns() -> None:

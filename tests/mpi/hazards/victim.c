@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Collectives without end: somebody will be killed. Each rank says its pid. */
+/* Collectives and messages without end: somebody will be killed. Each rank says its pid. */
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +29,8 @@ int main(int argc, char **argv)
 		MPI_Allreduce(data, other, n, MPI_UNSIGNED, MPI_BOR, MPI_COMM_WORLD);
 		MPI_Alltoall(other, n / size, MPI_UNSIGNED, data, n / size, MPI_UNSIGNED,
 			     MPI_COMM_WORLD);
+		MPI_Sendrecv(other, n, MPI_UNSIGNED, (rank + 1) % size, 0, data, n, MPI_UNSIGNED,
+			     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		MPI_Gather(data, n / size, MPI_UNSIGNED, other, n / size, MPI_UNSIGNED, 0, comm);
 		MPI_Barrier(comm);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A call is a list of pieces here and one there; cut at the ends of either it is a list of parts,
+ * each in one piece on both sides. Those that lie in the peer's arena and in known memory here are
+ * copied, runs of others are a system call each, in order. What the system refuses ends it, as it
+ * would: with the bytes until there, or with its error if there are none.
+ */
+#include "answer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "access/access.h"
+#include "access/cma.h"
+#include "access/window.h"
+#include "bytes/copy.h"
+#include "bytes/store_policy.h"
+#include "known.h"
+
+#define BATCH 32 /* parts of a call to the system */
+
+/* The kernel's limits, MAX_RW_COUNT (include/linux/fs.h) and IOV_MAX: of longer calls it does a
+ * part, or none. */
+#define BYTES_MAX ((size_t)INT_MAX & ~(size_t)4095)
+
+/* Above, there may be programs' memory or the kernel's: it knows. */
+#define ADDRESS_MAX (((uintptr_t)1 << 47) - 4096 - BYTES_MAX)
+
+struct parts {
+	struct oc_cursor local;
+	struct oc_cursor remote;
+};
+
+struct part {
+	struct iovec here;
+	struct iovec there; /* in the peer's process; as long */
+};
+
+ssize_t oc_procvm_by_system(const struct oc_procvm_call *call)
+{
+	return oc_cma_call(call->direction, call->pid, call->local, call->nlocal, call->remote,
+			   call->nremote, call->flags);
+}
+
+static void count(const struct oc_procvm_counts *counts, uint32_t mech, size_t bytes)
+{
+	uint32_t index = oc_mech_index(mech);
+
+	__atomic_fetch_add(&counts->calls[index], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&counts->bytes[index], bytes, __ATOMIC_RELAXED);
+}
+
+ssize_t oc_procvm_leave(const struct oc_procvm_call *call, const struct oc_procvm_counts *counts)
+{
+	ssize_t done = oc_procvm_by_system(call);
+
+	if (done > 0)
+		count(counts, OC_MECH_CMA, (size_t)done);
+	return done;
+}
+
+static void begin(struct parts *parts, const struct oc_procvm_call *call)
+{
+	oc_cursor_init(&parts->local, call->local, call->nlocal, 0);
+	oc_cursor_init(&parts->remote, call->remote, call->nremote, 0);
+}
+
+static bool look(struct parts *parts, struct part *part)
+{
+	if (!oc_cursor_piece(&parts->local, &part->here) ||
+	    !oc_cursor_piece(&parts->remote, &part->there))
+		return false;
+	if (part->here.iov_len > part->there.iov_len)
+		part->here.iov_len = part->there.iov_len;
+	part->there.iov_len = part->here.iov_len;
+	return true;
+}
+
+static void skip(struct parts *parts, size_t bytes)
+{
+	oc_cursor_skip(&parts->local, bytes);
+	oc_cursor_skip(&parts->remote, bytes);
+}
+
+static bool is_ours(const struct oc_node *node, uint32_t peer, const struct part *part)
+{
+	uint64_t size = node->peers[peer].arena_size;
+	uint64_t off = (uintptr_t)part->there.iov_base - node->ranks[peer].arena_base;
+
+	return off < size && part->there.iov_len <= size - off &&
+	       oc_procvm_known(part->here.iov_base, part->here.iov_len);
+}
+
+/* The sum of a list; more than BYTES_MAX stands for what the kernel does not do whole. */
+static size_t sum(const struct iovec *list, unsigned long count)
+{
+	size_t bytes = 0;
+
+	for (unsigned long i = 0; i < count; i++) {
+		if (list[i].iov_len > BYTES_MAX)
+			return SIZE_MAX;
+		bytes += list[i].iov_len;
+	}
+	return bytes;
+}
+
+/* With an address in it that no program has, the kernel takes none of a list of this process:
+ * access_ok(). Of the other's it does not ask before it gets there. */
+static bool has_foreign(const struct iovec *list, unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		if ((uintptr_t)list[i].iov_base >= ADDRESS_MAX)
+			return true;
+	return false;
+}
+
+bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
+			  const struct oc_procvm_call *call)
+{
+	struct parts parts;
+	struct part part;
+
+	if (call->flags || call->nlocal > IOV_MAX || call->nremote > IOV_MAX ||
+	    !oc_procvm_known(call->local, call->nlocal * sizeof(*call->local)) ||
+	    !oc_procvm_known(call->remote, call->nremote * sizeof(*call->remote)) ||
+	    sum(call->local, call->nlocal) > BYTES_MAX ||
+	    sum(call->remote, call->nremote) > BYTES_MAX || has_foreign(call->local, call->nlocal))
+		return false;
+	for (begin(&parts, call); look(&parts, &part); skip(&parts, part.here.iov_len))
+		if (is_ours(node, peer, &part))
+			return true;
+	return false;
+}
+
+/* How much of a part was copied: less where the peer's arena cannot be mapped now. */
+static size_t copy(struct oc_node *node, const struct oc_target *target,
+		   enum oc_direction direction, char *here, struct oc_store_turn *stores)
+{
+	size_t done = 0;
+
+	while (done < target->bytes) {
+		struct oc_view view;
+		size_t len = target->bytes - done;
+
+		if (!oc_access_at(node, target, direction, done, len, &view))
+			break;
+		len = view.bytes < len ? view.bytes : len;
+		if (direction == OC_GET)
+			oc_store_policy_copy(stores, here + done, view.at, len);
+		else
+			oc_store_policy_copy(stores, view.at, here + done, len);
+		oc_access_release(&view);
+		done += len;
+	}
+	return done;
+}
+
+/* Runs of parts that are not for us, or that we could not reach: as the system call. */
+static ssize_t leave_to_system(struct oc_node *node, uint32_t peer,
+			       const struct oc_procvm_call *call, struct parts *parts, bool all,
+			       size_t *asked, const struct oc_procvm_counts *counts)
+{
+	struct iovec local[BATCH], remote[BATCH];
+	struct oc_procvm_call some = *call;
+	struct part part;
+
+	some.local = local;
+	some.remote = remote;
+	some.nlocal = 0;
+	*asked = 0;
+	while (some.nlocal < BATCH && look(parts, &part) &&
+	       ((all && !some.nlocal) || !is_ours(node, peer, &part))) {
+		local[some.nlocal] = part.here;
+		remote[some.nlocal++] = part.there;
+		*asked += part.here.iov_len;
+		skip(parts, part.here.iov_len);
+	}
+	some.nremote = some.nlocal;
+	return oc_procvm_leave(&some, counts);
+}
+
+/*
+ * What has been learned about stores, by peer and direction. One thread at a time learns; others do
+ * meanwhile what is the rule for lengths of which nothing is known.
+ */
+static struct {
+	_Atomic bool busy;
+	struct oc_store_policy_table table;
+} learned;
+
+static bool begin_stores(struct oc_store_turn *stores, uint32_t peer,
+			 const struct oc_procvm_call *call, size_t bytes, size_t stream)
+{
+	*stores = (struct oc_store_turn){.past = bytes >= stream};
+	if (bytes < stream || atomic_exchange_explicit(&learned.busy, true, memory_order_acquire))
+		return false;
+	oc_store_policy_begin(stores, &learned.table, peer * 2 + (uint32_t)call->direction, bytes);
+	return true;
+}
+
+static void end_stores(struct oc_store_turn *stores, bool learning)
+{
+	if (!learning)
+		return;
+	oc_store_policy_end(stores);
+	atomic_store_explicit(&learned.busy, false, memory_order_release);
+}
+
+static ssize_t answer(struct oc_node *node, struct oc_target *target,
+		      const struct oc_procvm_call *call, struct oc_store_turn *stores,
+		      const struct oc_procvm_counts *counts)
+{
+	struct parts parts;
+	struct part part;
+	size_t done = 0;
+
+	for (begin(&parts, call); look(&parts, &part);) {
+		size_t asked, copied = 0;
+		bool ours = is_ours(node, target->owner, &part);
+		ssize_t got;
+
+		if (ours) {
+			target->segs = &part.there;
+			target->bytes = part.there.iov_len;
+			copied = copy(node, target, call->direction, part.here.iov_base, stores);
+		}
+		if (copied) {
+			count(counts, OC_MECH_HEAP, copied);
+			skip(&parts, copied);
+			done += copied;
+			continue;
+		}
+		got = leave_to_system(node, target->owner, call, &parts, ours, &asked, counts);
+		if (got < 0)
+			return done ? (ssize_t)done : got;
+		done += (size_t)got;
+		if ((size_t)got < asked)
+			break;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_procvm_call *call,
+			 size_t stream, const struct oc_procvm_counts *counts)
+{
+	size_t bytes = sum(call->local, call->nlocal), there = sum(call->remote, call->nremote);
+	struct oc_window_use use;
+	struct oc_target target = {
+		.owner = peer,
+		.mech = OC_MECH_HEAP,
+		.kept = true,
+		.heap = true,
+		.nsegs = 1,
+		.window = &use,
+	};
+	struct oc_store_turn stores;
+	bool learning;
+	ssize_t done;
+
+	/* The caller's order is that of system calls. */
+	atomic_thread_fence(memory_order_seq_cst);
+	learning = begin_stores(&stores, peer, call, bytes < there ? bytes : there, stream);
+	oc_window_begin(&use, node);
+	done = answer(node, &target, call, &stores, counts);
+	oc_window_end(&use);
+	end_stores(&stores, learning);
+	atomic_thread_fence(memory_order_seq_cst);
+	return done;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_PROCVM_ANSWER_H
+#define OC_PROCVM_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/cursor.h"
+#include "procvm.h"
+#include "segment/node.h"
+
+/* A call as it came in. */
+struct oc_procvm_call {
+	enum oc_direction direction;
+	pid_t pid;
+	const struct iovec *local;
+	unsigned long nlocal;
+	const struct iovec *remote;
+	unsigned long nremote;
+	unsigned long flags;
+};
+
+/* The system call, with its errno. The second counts it. */
+ssize_t oc_procvm_by_system(const struct oc_procvm_call *call);
+ssize_t oc_procvm_leave(const struct oc_procvm_call *call, const struct oc_procvm_counts *counts);
+
+/* Whether any of a call on rank @peer can be done here. It is well-formed then, and its two
+ * lists can be read. */
+bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
+			  const struct oc_procvm_call *call);
+
+/* Does it, after oc_procvm_can_answer() and with the peer alive, what can be done here and what
+ * the system has to. As the system call: how much, or -1 with errno. Stores of @stream bytes and
+ * more may go past the caches. */
+ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_procvm_call *call,
+			 size_t stream, const struct oc_procvm_counts *counts);
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The two functions themselves. A process is known by its PID, as to the kernel: ranks in other PID
+ * namespaces have numbers there that mean others here, so calls on them are the system's. So are
+ * those on this process, for the kernel says what copies between overlapping ranges do.
+ */
+#include "procvm.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "answer.h"
+#include "base/clock.h"
+#include "segment/alive.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct peer {
+	uint32_t pid;
+	uint32_t rank;
+};
+
+static struct oc_node *_Atomic served; /* NULL: no call is answered */
+static _Atomic uint32_t inside;	       /* calls that may be using it */
+static struct peer *peers;	       /* by PID */
+static uint32_t npeers;
+static size_t stream_from;
+static struct oc_procvm_counts counts;
+
+static int by_pid(const void *a, const void *b)
+{
+	uint32_t one = ((const struct peer *)a)->pid, other = ((const struct peer *)b)->pid;
+
+	return one < other ? -1 : one > other;
+}
+
+int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *to)
+{
+	const struct oc_segment_rank *self = &node->ranks[node->rank];
+
+	peers = calloc(node->nranks, sizeof(*peers));
+	if (!peers)
+		return -ENOMEM;
+	npeers = 0;
+	for (uint32_t i = 0; i < node->nranks; i++)
+		if (i != node->rank && self->pidns && node->ranks[i].pidns == self->pidns)
+			peers[npeers++] = (struct peer){.pid = node->ranks[i].pid, .rank = i};
+	qsort(peers, npeers, sizeof(*peers), by_pid);
+	stream_from = stream;
+	counts = *to;
+	atomic_store(&served, node);
+	return 0;
+}
+
+void oc_procvm_end(void)
+{
+	struct oc_node *node = atomic_exchange(&served, NULL);
+
+	if (!node)
+		return;
+	/* Those of other threads: a copy's time. A forked child has none. */
+	while (oc_node_mine(node) && atomic_load(&inside))
+		sched_yield();
+	free(peers);
+	peers = NULL;
+}
+
+/*
+ * Whether its PID still is that rank, and it lives: from then on its memory would be no more. The
+ * first look is cheap, and does not see one that nobody has waited for, nor a PID used again; the
+ * second is made once in a while.
+ */
+static bool is_alive(struct oc_node *node, const struct peer *peer)
+{
+	_Atomic uint64_t *seen = &node->peers[peer->rank].seen_ms;
+	uint64_t now = oc_clock_coarse_ms();
+
+	if (atomic_load(&node->ranks[peer->rank].state) == OC_RANK_LEFT ||
+	    (kill((pid_t)peer->pid, 0) && errno == ESRCH))
+		return false;
+	if (atomic_load_explicit(seen, memory_order_relaxed) == now)
+		return true;
+	if (!oc_node_peer_alive(node, peer->rank))
+		return false;
+	atomic_store_explicit(seen, now, memory_order_relaxed);
+	return true;
+}
+
+static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
+{
+	struct peer wanted = {.pid = (uint32_t)call->pid}, *peer;
+	int saved = errno;
+	ssize_t done;
+	bool alive;
+
+	if (!oc_node_mine(node))
+		return oc_procvm_by_system(call);
+	peer = bsearch(&wanted, peers, npeers, sizeof(*peers), by_pid);
+	if (!peer)
+		return oc_procvm_by_system(call);
+	alive = oc_procvm_can_answer(node, peer->rank, call) && is_alive(node, peer);
+	errno = saved;
+	if (!alive)
+		return oc_procvm_leave(call, &counts);
+	done = oc_procvm_answer(node, peer->rank, call, stream_from, &counts);
+	if (done >= 0)
+		errno = saved;
+	return done;
+}
+
+static ssize_t call_on(const struct oc_procvm_call *call)
+{
+	struct oc_node *node;
+	ssize_t done;
+
+	if (!atomic_load_explicit(&served, memory_order_relaxed))
+		return oc_procvm_by_system(call);
+	atomic_fetch_add(&inside, 1);
+	node = atomic_load(&served);
+	done = node ? answer_or_leave(node, call) : oc_procvm_by_system(call);
+	atomic_fetch_sub(&inside, 1);
+	return done;
+}
+
+EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nlocal,
+				const struct iovec *remote, unsigned long nremote,
+				unsigned long flags)
+{
+	struct oc_procvm_call call = {OC_GET, pid, local, nlocal, remote, nremote, flags};
+
+	return call_on(&call);
+}
+
+EXPORT ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long nlocal,
+				 const struct iovec *remote, unsigned long nremote,
+				 unsigned long flags)
+{
+	struct oc_procvm_call call = {OC_PUT, pid, local, nlocal, remote, nremote, flags};
+
+	return call_on(&call);
+}

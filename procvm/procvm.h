@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_PROCVM_H
+#define OC_PROCVM_H
+
+/*
+ * The adapter of process_vm_readv(2) and process_vm_writev(2), with which every open MPI ends a
+ * large message, UCX and libfabric too. Where both ends are memory that this process can use as
+ * such, the peer's in its arena, ours known to be there, they are answered by a copy; any part
+ * that is not, and any call that would fail, is left to the kernel, which says what it always
+ * said. So their callers need not know, and matching, order and completion stay theirs.
+ *
+ * procvm/calls.c has the two functions, procvm/answer.c splits and copies, procvm/known.c says
+ * which memory of this process is certain to be mapped.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "segment/node.h"
+
+/* Where calls on ranks of the node, or parts of them, are counted: what was done, and its bytes,
+ * each by index of OC_MECH_HEAP for copies and OC_MECH_CMA for the system's. */
+struct oc_procvm_counts {
+	uint64_t *calls; /* [OC_MECH_COUNT] */
+	uint64_t *bytes; /* the same */
+};
+
+/* Calls on ranks of @node are answered from now on, with stores that may go past the caches from
+ * @stream bytes on. 0 or -ENOMEM, and then none is. */
+int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *counts);
+
+/* None is any more, and none is under way. For the thread that began. */
+void oc_procvm_end(void);
+
+#endif

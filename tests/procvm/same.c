@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * same SEED CALLS: ranks 0 and 1 of a job; rank 0 makes random calls of process_vm_readv(2) and
+ * process_vm_writev(2) on rank 1, each once by the C library's name, which onecopy may answer, and
+ * once by the bare system call: count, errno and every byte on both sides have to be the same.
+ * Lists hold memory of all kinds, on both sides, good and bad, pieces of no length, too many.
+ * Then calls that are wrong altogether, children, threads, and a peer that has died.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BYTES	((size_t)192 << 10) /* of each memory that can be used */
+#define PAGE	4096u
+#define MOST	(IOV_MAX + 8)
+#define THREADS 8
+
+enum kind { HEAP, STATIC, STACK, MAPPED, GOOD, HALF = GOOD, NOWHERE, KERNEL, NOTHING, KINDS };
+
+/* Of one process. HALF: its second page and those behind may not be touched. */
+struct places {
+	char *at[KINDS];
+	pid_t pid;
+};
+
+struct call {
+	bool write;
+	pid_t pid;
+	struct iovec local[MOST];
+	unsigned long nlocal;
+	struct iovec remote[MOST];
+	unsigned long nremote;
+	unsigned long flags;
+};
+
+static char data[BYTES];
+static struct places mine, theirs;
+static uint64_t state;
+
+static uint64_t next(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	return state ^= state << 17;
+}
+
+static size_t below(size_t n)
+{
+	return (size_t)(next() % n);
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+	MPI_Abort(MPI_COMM_WORLD, 2);
+	exit(2);
+}
+
+static void require(bool holds, const char *what)
+{
+	if (!holds)
+		fail(what);
+}
+
+static void find_places(struct places *places, char *stack)
+{
+	char *half =
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	places->at[HEAP] = malloc(BYTES);
+	places->at[STATIC] = data;
+	places->at[STACK] = stack;
+	places->at[MAPPED] =
+		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	require(places->at[HEAP] && places->at[MAPPED] != MAP_FAILED && half != MAP_FAILED,
+		"memory");
+	mprotect(half + PAGE, 3 * PAGE, PROT_NONE);
+	places->at[HALF] = half;
+	places->at[NOWHERE] = (char *)(uintptr_t)(3 * PAGE);
+	places->at[KERNEL] = (char *)(UINTPTR_MAX << 40);
+	places->at[NOTHING] = NULL;
+	places->pid = getpid();
+}
+
+static enum kind some_kind(void)
+{
+	return below(24) ? (below(3) ? HEAP : (enum kind)below(GOOD)) : GOOD + below(KINDS - GOOD);
+}
+
+static unsigned long some_list(struct iovec *list, const struct places *places)
+{
+	static const unsigned long counts[] = {1, 1, 1, 2, 3, 7, 33, 65, IOV_MAX, 0, IOV_MAX + 1};
+	unsigned long count = counts[below(sizeof(counts) / sizeof(*counts))];
+	size_t room = BYTES / (count ? count : 1);
+
+	for (unsigned long i = 0; i < count; i++) {
+		enum kind kind = some_kind();
+		size_t most = kind == HALF ? 4 * PAGE : BYTES, len = below(8) ? below(room) : 0;
+
+		if (len > most)
+			len = most;
+		list[i].iov_base = places->at[kind] + below(most - len + 1);
+		list[i].iov_len = below(400) ? len : below(2) ? (size_t)SSIZE_MAX + 9 : INT_MAX;
+	}
+	return count;
+}
+
+static ssize_t system_call(const struct call *call)
+{
+	return syscall(call->write ? SYS_process_vm_writev : SYS_process_vm_readv, call->pid,
+		       call->local, call->nlocal, call->remote, call->nremote, call->flags);
+}
+
+static ssize_t library_call(const struct call *call)
+{
+	return (call->write ? process_vm_writev : process_vm_readv)(
+		call->pid, call->local, call->nlocal, call->remote, call->nremote, call->flags);
+}
+
+/* All that can be used of one side, in one piece; into it, or out of it. */
+static void look(const struct places *places, char *all, bool load)
+{
+	struct iovec local, remote;
+
+	for (int kind = 0; kind <= HALF; kind++) {
+		ssize_t done;
+
+		local.iov_base = all + (size_t)kind * BYTES;
+		local.iov_len = kind == HALF ? PAGE : BYTES;
+		remote = (struct iovec){places->at[kind], local.iov_len};
+		done = syscall(load ? SYS_process_vm_readv : SYS_process_vm_writev, places->pid,
+			       &local, 1, &remote, 1, 0);
+		require(done == (ssize_t)local.iov_len, "the system call itself");
+	}
+}
+
+static void try_call(const struct call *call, char *before, char *by_library, char *by_system)
+{
+	const struct places *changed = call->write ? &theirs : &mine;
+	size_t all = (size_t)HALF * BYTES + PAGE;
+	ssize_t wanted, got;
+	int wanted_errno, got_errno;
+
+	for (size_t i = 0; i < all; i += 8)
+		memcpy(before + i, &(uint64_t){next()}, 8);
+	look(changed, before, false);
+	errno = 12345;
+	wanted = system_call(call);
+	wanted_errno = errno;
+	look(changed, by_system, true);
+	look(changed, before, false);
+	errno = 12345;
+	got = library_call(call);
+	got_errno = errno;
+	look(changed, by_library, true);
+	if (wanted == got && wanted_errno == got_errno && !memcmp(by_system, by_library, all))
+		return;
+	fprintf(stderr, "%s of %lu and %lu pieces: %zd, errno %d, not %zd, errno %d; bytes %s\n",
+		call->write ? "write" : "read", call->nlocal, call->nremote, got, got_errno, wanted,
+		wanted_errno, memcmp(by_system, by_library, all) ? "differ" : "are the same");
+	fail("not the same");
+}
+
+static void try_random(long calls, char *room)
+{
+	static struct call call;
+	size_t all = (size_t)HALF * BYTES + PAGE;
+
+	for (long i = 0; i < calls; i++) {
+		call.write = below(2);
+		call.pid = theirs.pid;
+		call.nlocal = some_list(call.local, &mine);
+		call.nremote = some_list(call.remote, &theirs);
+		call.flags = below(100) ? 0 : 1;
+		try_call(&call, room, room + all, room + 2 * all);
+	}
+}
+
+/* Both say this, of one piece of a page. */
+static void expect(pid_t pid, void *local, void *remote, ssize_t wanted, int error)
+{
+	struct call call = {.pid = pid, .nlocal = 1, .nremote = 1};
+
+	call.local[0] = (struct iovec){local, PAGE};
+	call.remote[0] = (struct iovec){remote, PAGE};
+	for (int by_library = 0; by_library < 2; by_library++) {
+		errno = 0;
+		if ((by_library ? library_call : system_call)(&call) == wanted && errno == error)
+			continue;
+		fprintf(stderr, "process %d by %s: errno %d, not %d\n", (int)pid,
+			by_library ? "name" : "number", errno, error);
+		fail("not as it should be");
+	}
+}
+
+static void try_wrong(void)
+{
+	struct iovec one = {mine.at[HEAP], PAGE}, other = {theirs.at[HEAP], PAGE};
+	struct iovec *nowhere = (struct iovec *)mine.at[NOWHERE];
+	pid_t gone = fork();
+
+	if (!gone)
+		_exit(0);
+	waitpid(gone, NULL, 0);
+	expect(gone, mine.at[HEAP], theirs.at[HEAP], -1, ESRCH);
+	expect(-1, mine.at[HEAP], theirs.at[HEAP], -1, ESRCH);
+	expect(0, mine.at[HEAP], theirs.at[HEAP], -1, ESRCH);
+	expect(getpid(), mine.at[HEAP], mine.at[STATIC], PAGE, 0);
+	errno = 0;
+	require(process_vm_readv(theirs.pid, nowhere, 1, &other, 1, 0) == -1 && errno == EFAULT,
+		"no list here");
+	errno = 0;
+	require(process_vm_readv(theirs.pid, &one, 1, nowhere, 1, 0) == -1 && errno == EFAULT,
+		"no list there");
+	errno = 0;
+	require(process_vm_readv(theirs.pid, &one, ULONG_MAX, &other, 1, 0) == -1 &&
+			errno == EINVAL,
+		"a list without end");
+}
+
+/* A rank's child has memory of its own, and is no rank. */
+static void try_children(int rank)
+{
+	char *here = rank ? mine.at[HEAP] : theirs.at[HEAP];
+	int ready[2], status;
+	pid_t child;
+
+	if (rank) {
+		memset(here, 'p', PAGE);
+		require(!pipe(ready), "pipe");
+		child = fork();
+		if (!child) {
+			memset(here, 'c', PAGE);
+			if (write(ready[1], "", 1) != 1)
+				_exit(1);
+			pause();
+		}
+		require(read(ready[0], &(char){0}, 1) == 1, "the child is there");
+		MPI_Send(&child, sizeof(child), MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+		MPI_Recv(&child, sizeof(child), MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		return;
+	}
+	MPI_Recv(&child, sizeof(child), MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	expect(child, mine.at[HEAP], here, PAGE, 0);
+	require(*mine.at[HEAP] == 'c', "the child's memory");
+	expect(theirs.pid, mine.at[HEAP], here, PAGE, 0);
+	require(*mine.at[HEAP] == 'p', "the parent's memory");
+	/* And one of ours may ask. */
+	if (!fork()) {
+		struct iovec local = {mine.at[HEAP], PAGE}, remote = {here, PAGE};
+
+		memset(local.iov_base, 0, PAGE);
+		_exit(process_vm_readv(theirs.pid, &local, 1, &remote, 1, 0) != PAGE ||
+		      *mine.at[HEAP] != 'p');
+	}
+	require(wait(&status) > 0 && !status, "a child's call");
+	MPI_Send(&child, sizeof(child), MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+}
+
+static void *in_thread(void *arg)
+{
+	char stack[2 * PAGE], *place[] = {malloc(BYTES), stack, mine.at[MAPPED]};
+	size_t room[] = {BYTES, sizeof(stack), 0};
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+
+	for (int i = 0; i < 400; i++) {
+		int to = rand_r(&seed) % 2;
+		size_t len = (size_t)rand_r(&seed) % room[to];
+		size_t off = (size_t)rand_r(&seed) % (BYTES - len + 1);
+		struct iovec local = {place[to], len}, remote = {theirs.at[HEAP] + off, len};
+
+		if (process_vm_readv(theirs.pid, &local, 1, &remote, 1, 0) != (ssize_t)len)
+			fail("a thread's call");
+		for (size_t b = 0; b < len; b++)
+			if (place[to][b] != (char)((off + b) * 7))
+				fail("a thread's bytes");
+	}
+	free(place[0]);
+	return NULL;
+}
+
+static void try_threads(int rank)
+{
+	pthread_t threads[THREADS];
+
+	for (size_t b = 0; rank && b < BYTES; b++)
+		mine.at[HEAP][b] = (char)(b * 7);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (uintptr_t i = 0; !rank && i < THREADS; i++)
+		require(!pthread_create(&threads[i], NULL, in_thread, (void *)(i + 1)), "a thread");
+	for (int i = 0; !rank && i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Nothing more can be had of one that is dead. */
+static void try_dead(int rank)
+{
+	struct iovec local = {mine.at[HEAP], PAGE}, remote = {theirs.at[HEAP], PAGE};
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank)
+		kill(getpid(), SIGKILL);
+	/* Until its launcher has noticed. */
+	while (!kill(theirs.pid, 0))
+		usleep(1000);
+	expect(theirs.pid, local.iov_base, remote.iov_base, -1, ESRCH);
+}
+
+int main(int argc, char **argv)
+{
+	char stack[BYTES];
+	int rank, size, provided;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	require(size == 2 && argc == 3, "same SEED CALLS, 2 ranks");
+	state = strtoull(argv[1], NULL, 0) | 1;
+	find_places(&mine, stack);
+	memset(stack, 1, sizeof(stack));
+	MPI_Sendrecv(&mine, sizeof(mine), MPI_BYTE, !rank, 0, &theirs, sizeof(theirs), MPI_BYTE,
+		     !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (!rank && syscall(SYS_process_vm_readv, theirs.pid, &(struct iovec){stack, 1}, 1,
+			     &(struct iovec){theirs.at[STATIC], 1}, 1, 0) != 1) {
+		puts("no system call to compare with");
+		fflush(stdout);
+		MPI_Abort(MPI_COMM_WORLD, 0);
+	}
+	if (!rank) {
+		size_t all = (size_t)HALF * BYTES + PAGE;
+		char *room = mmap(NULL, 3 * all, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		require(room != MAP_FAILED, "memory");
+		try_random(atol(argv[2]), room);
+		try_wrong();
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	try_children(rank);
+	try_threads(rank);
+	try_dead(rank);
+	printf("the same\n");
+	fflush(stdout);
+	_exit(0);
+}

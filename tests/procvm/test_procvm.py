@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""process_vm_readv and process_vm_writev as programs see them: whatever onecopy answers, the system call would have."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import longform
+import pytest
+from mpi.programs import Programs
+from onecopy import record
+from runner import PRELOAD, Runner
+
+HERE = Path(__file__).resolve().parent
+CALLS = longform.rounds("ONECOPY_TEST_CALLS", 1500, 20000)
+ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 60, 1000)
+
+WINDOWS = "tests/libonecopy-windows-openmpi4.so"
+
+# mpirun ends a job one of whose ranks has died; not so with this.
+OUTLIVE = {"OMPI_MCA_orte_enable_recovery": "1"}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    return Programs(tmp_path_factory.mktemp("procvm"))
+
+
+@pytest.mark.parametrize("library", [PRELOAD, WINDOWS], ids=["whole", "windows"])
+def test_same_as_the_system_call(runner: Runner, programs: Programs, library: str) -> None:
+    """Random lists of all kinds of memory, wrong calls, children, threads, a dead peer; with arenas mapped whole and in
+    small windows."""
+    seed = random.randrange(1, 1 << 32)
+    figures = runner.cwd / "figures"
+    figures.mkdir()
+    env = {**OUTLIVE, "ONECOPY_STATS": f"{figures}/"}
+    binary = programs.build("same", [str(HERE / "same.c")], "-pthread")
+    done = runner.mpirun(2, binary, str(seed), str(CALLS), env=env, preload=library, timeout=200)
+    if "no system call" in done.stdout:
+        pytest.skip("the system call is refused here")
+    assert "the same" in done.stdout, f"seed {seed}\n{done.stderr}"
+    (one,) = [report for report in record.read(figures) if report["world_rank"] == 0]
+    assert one["messages"]["heap"]["calls"] > CALLS
+    assert one["messages"]["cma"]["calls"] > 0
+
+
+def copied(figures: Path) -> dict[str, int]:
+    """Bytes of the MPI's messages, by who copied them."""
+    reports = record.read(figures)
+    return {name: sum(report["messages"][name]["bytes"] for report in reports) for name in record.MECHANISMS}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "most", "more"),
+    [(2, 64 << 20, []), (4, 1 << 20, []), (3, 4 << 20, ["fork"]), (2, 256 << 10, ["threads"])],
+    ids=["large", "many", "fork", "threads"],
+)
+@pytest.mark.parametrize("way", ["heap", "no-heap", "windows", "container"])
+@pytest.mark.timeout(1200)
+def test_messages(runner: Runner, programs: Programs, ranks: int, most: int, more: list[str], way: str) -> None:
+    """Messages of all kinds between random ranks arrive as they were sent."""
+    seed = random.randrange(1, 1 << 32)
+    figures = runner.cwd / "figures"
+    figures.mkdir()
+    env = {"ONECOPY_STATS": f"{figures}/"}
+    if way == "no-heap":
+        env["ONECOPY_HEAP"] = "off"
+    binary = programs.build("messages", [str(HERE / "messages.c")], "-pthread")
+    rounds = max(1, ROUNDS // 8 if most > 4 << 20 else ROUNDS)
+    argv = runner.mpirun_argv(
+        ranks, binary, str(seed), str(rounds), str(most), *more, preload=WINDOWS if way == "windows" else True
+    )
+    if way == "container":
+        argv.append("two-sided")
+        deny = programs.build("deny", ["hazards/deny.c"], compiler="cc")
+        argv = [str(deny), *argv]
+    done = runner.run(*argv, env=env, timeout=120, check=False)
+    assert done.returncode == 0, f"seed {seed}\n{done.stderr}"
+    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    by = copied(figures)
+    assert (by["heap"] > 0) == (way != "no-heap")
