@@ -80,6 +80,7 @@ struct sum {
 };
 
 static int rank, nranks;
+static MPI_Win send_window = MPI_WIN_NULL, recv_window = MPI_WIN_NULL;
 
 static size_t round_up(size_t value, size_t unit)
 {
@@ -175,6 +176,8 @@ static struct call slot_call(const struct cell *cell, size_t i)
 
 	call.send += slot * cell->send_stride;
 	call.recv += slot * cell->recv_stride;
+	call.send_at = (MPI_Aint)(slot * cell->send_stride);
+	call.recv_at = (MPI_Aint)(slot * cell->recv_stride);
 	return call;
 }
 
@@ -290,7 +293,7 @@ static void print_row(const struct options *opt, const struct cell *cell, size_t
 		      size_t calls, const struct sum *sum, double speed)
 {
 	const char *mode = way ? "beneath" : opt->warm ? "warm" : "off-cache";
-	size_t messages = cell->op->pair ? 2 : 1;
+	size_t messages = cell->op->echo ? 2 : 1;
 
 	printf("%s,%zu,%d,%s,%d,%zu,%.4f,%zu,%.0f\n", cell->op->name, cell->call.words * WORD,
 	       nranks, mode, rep, calls, sum->seconds * 1e6 / (double)(calls * messages),
@@ -311,6 +314,9 @@ static void run_pass(const struct options *opt, const struct cell *cell, size_t 
 		timed.call.mpi = opt->ways[way];
 		prepare(cell, stamp);
 		sums[way].seconds += time_pass(opt, &timed, calls);
+		/* Others may still be at this rank's buffers. */
+		if (cell->op->window)
+			MPI_Barrier(MPI_COMM_WORLD);
 		if (verify)
 			sums[way].errors += count_errors(cell, calls, stamp);
 	}
@@ -354,6 +360,33 @@ static size_t run_cell(const struct options *opt, const struct cell *cell)
 	return errors;
 }
 
+/* ---- windows ------------------------------------------------------------ */
+
+/* Of both arenas, open to everybody from here on. */
+static void open_windows(const struct options *opt, struct arena *send, struct arena *recv)
+{
+	bool wanted = false;
+
+	for (size_t i = 0; i < opt->nops; i++)
+		wanted |= opt->ops[i]->window;
+	if (!wanted)
+		return;
+	MPI_Win_create(send->words, (MPI_Aint)(send->bytes - ARENA_PAGE), WORD, MPI_INFO_NULL,
+		       MPI_COMM_WORLD, &send_window);
+	MPI_Win_create(recv->words, (MPI_Aint)(recv->bytes - ARENA_PAGE), WORD, MPI_INFO_NULL,
+		       MPI_COMM_WORLD, &recv_window);
+	MPI_Win_lock_all(MPI_MODE_NOCHECK, send_window);
+	MPI_Win_lock_all(MPI_MODE_NOCHECK, recv_window);
+}
+
+static void close_window(MPI_Win *window)
+{
+	if (*window == MPI_WIN_NULL)
+		return;
+	MPI_Win_unlock_all(*window);
+	MPI_Win_free(window);
+}
+
 static struct cell cell_of(const struct options *opt, const struct collective *op, size_t bytes,
 			   struct blocks *blocks, struct arena *send, struct arena *recv)
 {
@@ -362,6 +395,8 @@ static struct cell cell_of(const struct options *opt, const struct collective *o
 	plan_cell(opt, op, op->origin == FROM_NOBODY ? 0 : bytes, blocks, &cell);
 	cell.call.send = send->words;
 	cell.call.recv = recv->words;
+	cell.call.send_window = send_window;
+	cell.call.recv_window = recv_window;
 	return cell;
 }
 
@@ -388,7 +423,7 @@ static size_t run_cells(const struct options *opt, struct blocks *blocks, struct
 		const struct collective *op = opt->ops[i / opt->nsizes];
 		struct cell cell;
 
-		if (op->pair && nranks < 2)
+		if ((op->origin == FROM_PARTNER || op->window) && nranks < 2)
 			continue;
 		if (op->origin == FROM_NOBODY && i % opt->nsizes)
 			continue; /* no bytes: once is enough */
@@ -440,7 +475,10 @@ int main(int argc, char **argv)
 	}
 	make_arena(&send, opt.memory, send_words, stack[0]);
 	make_arena(&recv, opt.memory, recv_words, stack[1]);
+	open_windows(&opt, &send, &recv);
 	errors = run_cells(&opt, &blocks, &send, &recv);
+	close_window(&send_window);
+	close_window(&recv_window);
 	arena_deinit(&send);
 	arena_deinit(&recv);
 	free(blocks.shares);

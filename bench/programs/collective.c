@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "message.h"
+
 #define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
 
 const struct functions functions_linked = {
@@ -133,19 +135,6 @@ static void run_reduce_scatter(const struct call *call)
 				  MPI_COMM_WORLD);
 }
 
-static void run_pingpong(const struct call *call)
-{
-	if (call->rank == 0) {
-		call->mpi->Send(call->send, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD);
-		call->mpi->Recv(call->recv, (int)call->words, MPI_UINT32_T, 1, 0, MPI_COMM_WORLD,
-				MPI_STATUS_IGNORE);
-	} else if (call->rank == 1) {
-		call->mpi->Recv(call->recv, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD,
-				MPI_STATUS_IGNORE);
-		call->mpi->Send(call->send, (int)call->words, MPI_UINT32_T, 0, 0, MPI_COMM_WORLD);
-	}
-}
-
 static const struct collective table[] = {
 	{
 		.name = "bcast",
@@ -248,21 +237,13 @@ static const struct collective table[] = {
 		.name = "barrier",
 		.run = run_barrier,
 	},
-	{
-		.name = "pingpong",
-		.send_root = AMOUNT_ONE,
-		.send_other = AMOUNT_ONE,
-		.recv_root = AMOUNT_ONE,
-		.recv_other = AMOUNT_ONE,
-		.origin = FROM_PARTNER,
-		.pair = true,
-		.run = run_pingpong,
-	},
 };
 
 const struct collective *collective_at(size_t i)
 {
-	return i < sizeof(table) / sizeof(table[0]) ? &table[i] : NULL;
+	size_t count = sizeof(table) / sizeof(table[0]);
+
+	return i < count ? &table[i] : message_at(i - count);
 }
 
 const struct collective *collective_find(const char *name)
@@ -280,6 +261,8 @@ static size_t amount_words(enum amount amount, const struct call *call, int rank
 	switch (amount) {
 	case AMOUNT_ONE:
 		return call->words;
+	case AMOUNT_BOTH:
+		return 2 * call->words;
 	case AMOUNT_EACH:
 		return call->words * (size_t)call->nranks;
 	case AMOUNT_SHARE:
@@ -290,16 +273,22 @@ static size_t amount_words(enum amount amount, const struct call *call, int rank
 	return 0;
 }
 
+/* Of pairs, the last of an odd number of ranks has none. */
+static bool is_idle(const struct collective *op, const struct call *call, int rank)
+{
+	return (op->pair && rank > 1) || (op->origin == FROM_PARTNER && (rank ^ 1) >= call->nranks);
+}
+
 size_t collective_send_words(const struct collective *op, const struct call *call, int rank)
 {
-	if (op->pair && rank > 1)
+	if (is_idle(op, call, rank))
 		return 0;
 	return amount_words(rank == call->root ? op->send_root : op->send_other, call, rank);
 }
 
 size_t collective_recv_words(const struct collective *op, const struct call *call, int rank)
 {
-	if (op->pair && rank > 1)
+	if (is_idle(op, call, rank))
 		return 0;
 	return amount_words(rank == call->root ? op->recv_root : op->recv_other, call, rank);
 }
@@ -374,7 +363,16 @@ size_t collective_errors(const struct collective *op, const struct call *call, u
 	case FROM_ROOT:
 		return block_errors(call->recv, words, first_word(stamp, call->root), start);
 	case FROM_PARTNER:
-		return block_errors(call->recv, words, first_word(stamp, 1 - call->rank), 0);
+		return block_errors(call->recv, words, first_word(stamp, message_partner(call)), 0);
+	case FROM_LEFT:
+		return block_errors(call->recv, words, first_word(stamp, message_left(call)), 0);
+	case FROM_RIGHT:
+		return block_errors(call->recv, words, first_word(stamp, message_right(call)), 0);
+	case FROM_BOTH:
+		return block_errors(call->recv, call->words, first_word(stamp, message_left(call)),
+				    0) +
+		       block_errors(call->recv + call->words, call->words,
+				    first_word(stamp, message_right(call)), 0);
 	case FROM_EACH:
 		for (int r = 0; r < call->nranks; r++)
 			errors += block_errors(call->recv + call->words * (size_t)r, call->words,

@@ -5,7 +5,8 @@
 /*
  * What collbench knows about each operation: how much memory a call of a given
  * size needs on each rank, how to make the call, and what must be in the
- * receive buffer afterwards. A new operation is one row of the table.
+ * receive buffer afterwards. A new operation is one row of a table, of collectives
+ * (collective.c) or of messages (message.c).
  *
  * "Size" means what it means in IMB: one block for scatter, gather, allgather,
  * alltoall and those of them with a v, whose blocks here are all alike; the whole
@@ -23,6 +24,7 @@
 enum amount {
 	AMOUNT_NONE,
 	AMOUNT_ONE,   /* the size */
+	AMOUNT_BOTH,  /* the size for either neighbour */
 	AMOUNT_EACH,  /* the size for every rank */
 	AMOUNT_SHARE, /* this rank's part of the size */
 };
@@ -31,7 +33,10 @@ enum amount {
 enum origin {
 	FROM_NOBODY,
 	FROM_ROOT,
-	FROM_PARTNER, /* the other one of ranks 0 and 1 */
+	FROM_PARTNER, /* the other one of ranks 0 and 1, of 2 and 3, ... */
+	FROM_LEFT,    /* the rank before, of a ring */
+	FROM_RIGHT,   /* the one behind */
+	FROM_BOTH,    /* a block of either, the left one's first */
 	FROM_EACH,    /* a block of every rank, in rank order */
 	FROM_SUM,     /* the sum over all ranks */
 };
@@ -82,7 +87,10 @@ struct call {
 	size_t words; /* the size */
 	int root;
 	int rank, nranks;
-	const int *shares; /* words of each rank's share: [nranks] */
+	MPI_Win recv_window,
+		send_window;	   /* all of the ranks' buffers, open to all; for put and get */
+	MPI_Aint recv_at, send_at; /* where this call's are there, in words */
+	const int *shares;	   /* words of each rank's share: [nranks] */
 	const int *counts; /* the size for every rank: [nranks], and where its block begins */
 	const int *displs;
 };
@@ -92,15 +100,17 @@ struct collective {
 	enum amount send_root, send_other;
 	enum amount recv_root, recv_other;
 	enum origin origin;
-	bool mine; /* a block is the rank-th of its sender's buffer, not the first */
-	bool pair; /* only ranks 0 and 1 take part, and a call is two messages */
+	bool mine;   /* a block is the rank-th of its sender's buffer, not the first */
+	bool pair;   /* only ranks 0 and 1 take part */
+	bool echo;   /* a call is two messages, one after the other */
+	bool window; /* it wants the windows */
 	void (*run)(const struct call *call);
 };
 
 /* NULL when there is none of that name. */
 const struct collective *collective_find(const char *name);
 
-/* i-th of the table, NULL past its end. */
+/* i-th of the tables, NULL past their end. */
 const struct collective *collective_at(size_t i);
 
 /* Words of @rank's buffers in one call. */

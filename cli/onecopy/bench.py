@@ -34,12 +34,13 @@ from onecopy.variant import MPIS, BenchError, Variant, choose_variants, rival_li
 
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
 OF_BLOCKS = ("scatterv", "gatherv", "alltoallv")
-OTHERS = ("reduce_scatter", *OF_BLOCKS, "barrier", "pingpong")
+OTHERS = ("reduce_scatter", *OF_BLOCKS, "barrier", *cells.MESSAGES)
 SIZES = "16K,64K,256K,1M,4M"
+MESSAGE_SIZES = "4K,16K,64K,256K,1M,4M,16M"
 SMALL_SIZES = "8,64,512,4K"
 FIRST_USE = ((20000, 32 << 10), (500, 4 << 20))
 UNHELPED = ("stream", "randomaccess", "mallocheavy", "forks", "p2p")
-KINDS = ("collectives", "small", "overhead", "first-use", "programs", "region")
+KINDS = ("collectives", "p2p", "small", "overhead", "first-use", "programs", "region")
 MAX_SIZES = 64  # MAX_LIST of bench/programs/options.h
 SAME_PROCESS = "same-process"  # mode of the rows of "overhead"
 REGION_SIZES = "64,4K,64K,1M,4M"
@@ -52,6 +53,8 @@ class Settings:
     collectives: list[str]
     passed: list[str]  # those whose overhead is measured
     sizes: str
+    messages: list[str]
+    message_sizes: str
     seconds: float
     repetitions: int
     rounds: int
@@ -109,9 +112,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--collectives",
         type=name_list((*COLLECTIVES, *OTHERS)),
         metavar="LIST",
-        help=f"default: {', '.join(COLLECTIVES)}; overhead: {', '.join(OF_BLOCKS)}, too",
+        help=f"default: {', '.join(COLLECTIVES)}; overhead: {', '.join(OF_BLOCKS)}, too; "
+        f"p2p: {', '.join(cells.MESSAGES)}",
     )
-    parser.add_argument("--sizes", type=size_list, metavar="LIST", help=f"default: {SIZES}; small: {SMALL_SIZES}")
+    parser.add_argument(
+        "--sizes", type=size_list, metavar="LIST", help=f"default: {SIZES}; small: {SMALL_SIZES}; p2p: {MESSAGE_SIZES}"
+    )
     parser.add_argument("--rounds", type=positive, help="how often each variant is run (default: 6)")
     parser.add_argument("--quick", action="store_true", help="three rounds of three sizes, shorter each")
     parser.add_argument("--warm", action="store_true", help="buffers stay in the caches (default: off-cache)")
@@ -271,6 +277,9 @@ def round_tasks(bench: Bench, what: Sequence[str], ranks: int, number: int, smal
     if "collectives" in what:
         for name in s.collectives:
             alternate(name, expected(s.sizes, s.warm), bench.times, name, s.sizes, s.warm)
+    if "p2p" in what:
+        for name in s.messages:
+            alternate(name, expected(s.message_sizes, s.warm), bench.times, name, s.message_sizes, s.warm)
     if "small" in what:
         for name in s.collectives:
             alternate(f"small {name}", expected(small, True), bench.times, name, small, True)
@@ -334,6 +343,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         collectives=args.collectives or list(COLLECTIVES),
         passed=args.collectives or [*COLLECTIVES, *OF_BLOCKS],
         sizes=args.sizes or ("16K,256K,4M" if quick else SIZES),
+        messages=[name for name in args.collectives or cells.MESSAGES if name in cells.MESSAGES],
+        message_sizes=args.sizes or ("64K,1M" if quick else MESSAGE_SIZES),
         seconds=0.04 if quick else 0.1,
         repetitions=1 if quick else 2,
         rounds=args.rounds or (3 if quick else 6),
@@ -382,7 +393,7 @@ def interrupted_by(number: int, _frame: FrameType | None) -> NoReturn:
 
 def impossible(args: argparse.Namespace) -> str:
     """Why there would be nothing to measure, "" when there is."""
-    alone = sorted({"collectives", "small", "first-use"} & set(args.what))
+    alone = sorted({"collectives", "p2p", "small", "first-use"} & set(args.what))
     if 1 in args.ranks and alone:
         return f"--ranks 1: one rank has no peer to copy from, which leaves nothing to measure for {', '.join(alone)}"
     for name in args.mech:

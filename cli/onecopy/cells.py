@@ -20,8 +20,8 @@ from typing import IO, NamedTuple, TypeVar
 
 SUBJECT = "onecopy"
 BASELINE = "mpi"
-#: Operations that are measured but are no part of a mean over collectives.
-UNCOUNTED = frozenset({"barrier", "pingpong"})
+#: Point-to-point and one-sided messages. Their means, and those of collectives, are apart; barriers are in neither.
+MESSAGES = ("pingpong", "bidirectional", "sendrecv", "exchange", "multipair", "put", "get")
 
 
 class Cell(NamedTuple):
@@ -189,6 +189,13 @@ def differences(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spre
         if variant == subject and (other := times.get((cell, number, repetition, base))) is not None:
             found[cell].append(usec - other)
     return {cell: spread(values) for cell, values in found.items()}
+
+
+def kind_of(operation: str) -> str:
+    """Of what means are taken: "" if not of this one."""
+    if operation == "barrier":
+        return ""
+    return "messages" if operation in MESSAGES else "collectives"
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -154,7 +154,9 @@ def speedups(rows: Sequence[Row], base: str, subject: str, mode: str, said: Capt
     figure, grid = _grid(names, share=True)
     labels = {}
     for index, (ranks, series) in enumerate(by_ranks.items()):
-        counted = [s.median for name in series.keys() - cells.UNCOUNTED for _, s in series[name]]
+        kinds = {cells.kind_of(name) for name in series}
+        kind = "collectives" if "collectives" in kinds else "messages"
+        counted = [s.median for name in series if cells.kind_of(name) == kind for _, s in series[name]]
         labels[ranks] = f"{ranks} ranks" + (f" (geometric mean {cells.geometric_mean(counted):.2f})" if counted else "")
         for axes, name in zip(grid.flat, names, strict=False):
             if name in series:

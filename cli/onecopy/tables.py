@@ -112,20 +112,20 @@ def times(rows: Sequence[Row], mark: str = "") -> Iterator[Table]:
 
 
 def summary(rows: Sequence[Row], mark: str = "") -> Table | None:
-    """Geometric means over all cells both variants have, and the worst cell. Barrier and ping-pong do not count."""
+    """Geometric means over all cells both variants have, of collectives and of messages, and the worst cell."""
     spreads = cells.spreads(rows)
-    table = _titled("ratio over all collectives and sizes", mark)
-    for column in ("ranks", "mode", "", "geometric mean", "worst cell", "cells below 1"):
-        table.add_column(column, justify="left" if column in ("mode", "", "worst cell") else "right")
-    for ranks, mode in dict.fromkeys((cell.ranks, cell.mode) for cell in _cells(spreads)):
+    table = _titled("ratio over all operations and sizes", mark)
+    for column in ("ranks", "mode", "of", "", "geometric mean", "worst cell", "cells below 1"):
+        table.add_column(column, justify="left" if column in ("mode", "of", "", "worst cell") else "right")
+    groups = dict.fromkeys((cell.ranks, cell.mode, cells.kind_of(cell.collective)) for cell in _cells(spreads))
+    for ranks, mode, kind in (group for group in groups if group[2]):
         for subject in subjects(list(spreads)):
             for base in baselines(list(spreads)):
                 ratios = {
                     cell: cells.ratio(spreads[base][cell], spreads[subject][cell])
                     for cell in spreads[subject]
                     if cell in spreads[base]
-                    and (cell.ranks, cell.mode) == (ranks, mode)
-                    and cell.collective not in cells.UNCOUNTED
+                    and (cell.ranks, cell.mode, cells.kind_of(cell.collective)) == (ranks, mode, kind)
                 }
                 if not ratios:
                     continue
@@ -133,6 +133,7 @@ def summary(rows: Sequence[Row], mark: str = "") -> Table | None:
                 table.add_row(
                     str(ranks),
                     mode,
+                    kind,
                     f"{base}/{subject}",
                     f"{cells.geometric_mean(ratios.values()):.2f}",
                     f"{worst.collective} {cells.size_text(worst.bytes)}: {_ratio(ratios[worst])}",
