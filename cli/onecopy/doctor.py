@@ -2,8 +2,8 @@
 """`onecopy doctor`: which mechanisms work here between real processes, and what to do about those that do not.
 
 --json prints {"version", "helps", "verdict", "library", "mechanisms": [{"name", "what", "usable", "why", "fix"}],
-"mpi": {...}, "host": [{"name", "value", "note"}]}, and for `doctor PROGRAM` "program": {...}. The exit status is 0 when
-onecopy can speed up something here, or that program.
+"mpi": {..., "messages"}, "host": [{"name", "value", "note"}]}, and for `doctor PROGRAM` "program": {...}. The exit
+status is 0 when onecopy can speed up something here, or that program.
 """
 
 from __future__ import annotations
@@ -279,6 +279,26 @@ def find_mpi() -> dict[str, str]:
     return {**found, "preload": str(library)} if library else {**found, "why": why}
 
 
+def explain_messages(found: Sequence[Mechanism], host_mpi: Mapping[str, str]) -> str:
+    """Which way large point-to-point messages of the MPI in PATH take, and why; "" if it cannot be told."""
+    usable = {m.name: m for m in found}
+    heap = usable["heap"].usable and "preload" in host_mpi
+    # With 1 ranks may open themselves to others, and Open MPI's do.
+    cma = usable["cma"].usable or yama_scope() == 1
+    if os.environ.get("ONECOPY_MESSAGES") in ("off", "0", "no"):
+        heap = False
+    version = re.search(r"Open MPI\) (\d+)", host_mpi.get("version", ""))
+    if not version:
+        return ""
+    twice = "copied twice by the MPI, through its shared segment"
+    if cma:
+        kernel = "copied by the kernel (process_vm_readv)"
+        return f"between heap blocks copied by a pointer, else {kernel}" if heap else kernel
+    if heap and int(version[1]) < 5:
+        return f"between heap blocks copied by a pointer, else {twice}, after an error that it prints"
+    return f"{twice}: {usable['cma'].why}" + (", so it does not ask for single copies" if heap else "")
+
+
 def wishes() -> dict[str, str]:
     """The variables of lib/base/env.c that are set."""
     names = ("ONECOPY", "ONECOPY_HEAP", "ONECOPY_MESSAGES", "ONECOPY_THP", "ONECOPY_MECH", "ONECOPY_MIN")
@@ -395,7 +415,7 @@ def examine(program: str | None = None) -> dict[str, Any]:
         "verdict": verdict,
         "library": str(library) if library else "",
         "mechanisms": [{"what": WHAT[m.name], **asdict(m)} for m in found],
-        "mpi": host_mpi,
+        "mpi": {**host_mpi, "messages": explain_messages(found, host_mpi)},
         "host": [asdict(fact) for fact in host_facts()],
         **about,
     }

@@ -74,6 +74,7 @@ def lines(report: Mapping[str, Any], colours: bool) -> Iterator[str]:
         ("version", host_mpi.get("version", "none"), ""),
         ("launcher", host_mpi.get("launcher", "none"), ""),
         ("preload", host_mpi.get("preload", "none"), ""),
+        ("messages", host_mpi.get("messages", ""), ""),
         ("why", host_mpi.get("why", ""), ""),
         ("fix", host_mpi.get("fix", ""), ""),
     ]

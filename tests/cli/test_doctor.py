@@ -102,6 +102,29 @@ def test_causes(monkeypatch: pytest.MonkeyPatch, scope: int, result: dict[str, A
     assert mechanism.fix
 
 
+@pytest.mark.parametrize(
+    ("version", "heap", "cma", "said"),
+    [
+        ("mpirun (Open MPI) 4.1.4", True, True, "by a pointer, else copied by the kernel"),
+        ("mpirun (Open MPI) 5.0.7", True, True, "by a pointer, else copied by the kernel"),
+        ("mpirun (Open MPI) 4.1.4", False, True, "copied by the kernel"),
+        ("mpirun (Open MPI) 4.1.4", True, False, "by a pointer, else copied twice"),
+        ("mpirun (Open MPI) 5.0.7", True, False, "copied twice by the MPI, through its shared segment: refused, so"),
+        ("mpirun (Open MPI) 5.0.7", False, False, "copied twice by the MPI, through its shared segment: refused"),
+        ("HYDRA build details", True, True, ""),
+    ],
+)
+def test_path_of_messages(monkeypatch: pytest.MonkeyPatch, version: str, heap: bool, cma: bool, said: str) -> None:
+    monkeypatch.setattr(doctor, "yama_scope", lambda: 0)
+    monkeypatch.delenv("ONECOPY_MESSAGES", raising=False)
+    found = [doctor.Mechanism("heap", heap), doctor.Mechanism("cma", cma, "" if cma else "refused")]
+    path = doctor.explain_messages(found, {"version": version, "preload": "/lib/onecopy.so"})
+    assert said in path
+    assert bool(path) == bool(said)
+    monkeypatch.setenv("ONECOPY_MESSAGES", "off")
+    assert "pointer" not in doctor.explain_messages(found, {"version": version, "preload": "/lib/onecopy.so"})
+
+
 @pytest.mark.parametrize(("container", "said"), [("", "onecopy-dkms"), ("docker", "on the host")])
 def test_module_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, container: str, said: str) -> None:
     monkeypatch.setattr(module, "DEVICE", tmp_path / "onecopy")
