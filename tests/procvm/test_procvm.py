@@ -80,3 +80,24 @@ def test_messages(runner: Runner, programs: Programs, ranks: int, most: int, mor
     assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
     by = copied(figures)
     assert (by["heap"] > 0) == (way != "no-heap")
+
+
+def test_below_ucx(runner: Runner, programs: Programs) -> None:
+    """UCX ends long messages by the same call."""
+    figures = runner.cwd / "figures"
+    figures.mkdir()
+    env = {
+        "ONECOPY_STATS": f"{figures}/",
+        "OMPI_MCA_pml": "ucx",
+        # Without these Open MPI takes UCX for InfiniBand alone.
+        "OMPI_MCA_opal_common_ucx_tls": "any",
+        "OMPI_MCA_opal_common_ucx_devices": "any",
+        "UCX_TLS": "self,sysv,cma",
+    }
+    binary = programs.build("messages", [str(HERE / "messages.c")], "-pthread")
+    seed = random.randrange(1, 1 << 32)
+    done = runner.mpirun(2, binary, str(seed), str(ROUNDS), str(1 << 20), "two-sided", env=env, check=False)
+    if "none found" in done.stderr:
+        pytest.skip("this Open MPI has no UCX")
+    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    assert copied(figures)["heap"] > 0
