@@ -4,7 +4,7 @@
  * namespaces have numbers there that mean others here, so calls on them are the system's. So are
  * those on this process, for the kernel says what copies between overlapping ranges do.
  */
-#include "procvm.h"
+#include "calls.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,9 +12,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "answer.h"
 #include "base/clock.h"
+#include "procvm.h"
 #include "segment/alive.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -140,6 +142,22 @@ EXPORT ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 				 unsigned long flags)
 {
 	struct oc_procvm_call call = {OC_PUT, pid, local, nlocal, remote, nremote, flags};
+
+	return call_on(&call);
+}
+
+long oc_procvm_by_number(long number, long pid, long local, long nlocal, long remote, long nremote,
+			 long flags)
+{
+	struct oc_procvm_call call = {
+		.direction = number == SYS_process_vm_readv ? OC_GET : OC_PUT,
+		.pid = (pid_t)pid,
+		.local = (const struct iovec *)local,
+		.nlocal = (unsigned long)nlocal,
+		.remote = (const struct iovec *)remote,
+		.nremote = (unsigned long)nremote,
+		.flags = (unsigned long)flags,
+	};
 
 	return call_on(&call);
 }

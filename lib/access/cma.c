@@ -11,7 +11,8 @@
 
 #include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+
+#include "base/raw_call.h"
 
 /* Segments of a call. Far below IOV_MAX, where the call's own cost is gone. */
 #define BATCH 256
@@ -22,7 +23,8 @@ ssize_t oc_cma_call(enum oc_direction direction, pid_t pid, const struct iovec *
 {
 	long number = direction == OC_GET ? SYS_process_vm_readv : SYS_process_vm_writev;
 
-	return syscall(number, pid, local, nlocal, remote, nremote, flags);
+	return oc_raw_call(number, pid, (long)local, (long)nlocal, (long)remote, (long)nremote,
+			   (long)flags);
 }
 
 ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
