@@ -47,14 +47,16 @@ def test_one_directory_for_each_kind_of_measurement() -> None:
         assert list(directory.glob("*.csv"))
 
 
-def test_the_table_of_readme() -> None:
-    """Each of its figures, from the raw times."""
-    rows = cells.read(Row, RESULTS / "collectives" / "times.csv")
+@pytest.mark.parametrize("directory", ["collectives", "messages"])
+def test_the_tables_of_readme(directory: str) -> None:
+    """Each of their figures, from the raw times."""
+    rows = cells.read(Row, RESULTS / directory / "times.csv")
     spreads = cells.spreads(rows)
     text = (ROOT / "README.md").read_text()
-    header = re.findall(r"^\| times as fast as \| (.*) \| mean \|$", text, re.MULTILINE)[0]
+    tables = re.findall(r"^\| times as fast as \| (.*) \| mean \|\n\|[-|]*\n((?:\|.*\n)*)", text, re.MULTILINE)
+    header, body = tables[["collectives", "messages"].index(directory)]
     names = header.lower().split(" | ")
-    lines = re.findall(r"^\| Open MPI ([45])[\d.]*, (\d) ranks \| (.*) \|$", text, re.MULTILINE)
+    lines = re.findall(r"^\| Open MPI ([45])[\d.]*, (\d) ranks \| (.*) \|$", body, re.MULTILINE)
     assert len(lines) == len(spreads.keys() - {"onecopy"}) * len({row.ranks for row in rows})
     for major, ranks, shown in lines:
         base = spreads["mpi" if major == "4" else "openmpi5"]
