@@ -177,7 +177,7 @@ static void begin_messages(void)
 	if (oc_record)
 		counts = (struct oc_procvm_counts){oc_record->message_calls,
 						   oc_record->message_bytes};
-	if (!oc_env()->messages_off &&
+	if (!oc_env()->messages_off && (oc_env()->mech & OC_MECH_HEAP) &&
 	    oc_procvm_begin(oc_adapter.node, (size_t)oc_adapter.agreed.stream, &counts))
 		oc_note("no memory to answer for messages");
 }
@@ -396,12 +396,15 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 
 OC_EXPORT int PMPI_Finalize(void)
 {
+	bool quiet;
+
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
 		oc_comm_teardown();
-		oc_procvm_end();
+		quiet = oc_procvm_end();
 		oc_record_finish();
-		leave();
+		if (quiet)
+			leave();
 	} else if (oc_adapter.idle) {
 		oc_record_finish();
 		oc_adapter.idle = NULL;

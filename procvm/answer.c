@@ -25,8 +25,12 @@
  * part, or none. */
 #define BYTES_MAX ((size_t)INT_MAX & ~(size_t)4095)
 
-/* Above, there may be programs' memory or the kernel's: it knows. */
-#define ADDRESS_MAX (((uintptr_t)1 << 47) - 4096 - BYTES_MAX)
+/* The end of what every kernel takes for a program's address. Behind it some do: they know. */
+#if defined(__aarch64__)
+#define ADDRESS_END ((uintptr_t)1 << 48)
+#else
+#define ADDRESS_END (((uintptr_t)1 << 47) - 4096)
+#endif
 
 struct parts {
 	struct oc_cursor local;
@@ -106,13 +110,29 @@ static size_t sum(const struct iovec *list, unsigned long count)
 	return bytes;
 }
 
-/* With an address in it that no program has, the kernel takes none of a list of this process:
- * access_ok(). Of the other's it does not ask before it gets there. */
-static bool has_foreign(const struct iovec *list, unsigned long count)
+static bool overlap(const struct iovec *piece, const struct iovec *list, unsigned long count)
 {
-	for (unsigned long i = 0; i < count; i++)
-		if ((uintptr_t)list[i].iov_base >= ADDRESS_MAX)
+	uintptr_t at = (uintptr_t)piece->iov_base, from = (uintptr_t)list;
+
+	return at < from + count * sizeof(*list) && from < at + piece->iov_len;
+}
+
+/*
+ * What the kernel does otherwise than piece by piece. With an address that no program has it takes
+ * none of a list of this process: access_ok(); of the other's it does not ask before it gets there.
+ * And it has both lists before it writes into them.
+ */
+static bool is_special(const struct oc_procvm_call *call)
+{
+	for (unsigned long i = 0; i < call->nlocal; i++) {
+		const struct iovec *piece = &call->local[i];
+
+		if ((uintptr_t)piece->iov_base > ADDRESS_END - piece->iov_len)
 			return true;
+		if (call->direction == OC_GET && (overlap(piece, call->local, call->nlocal) ||
+						  overlap(piece, call->remote, call->nremote)))
+			return true;
+	}
 	return false;
 }
 
@@ -126,7 +146,7 @@ bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
 	    !oc_procvm_known(call->local, call->nlocal * sizeof(*call->local)) ||
 	    !oc_procvm_known(call->remote, call->nremote * sizeof(*call->remote)) ||
 	    sum(call->local, call->nlocal) > BYTES_MAX ||
-	    sum(call->remote, call->nremote) > BYTES_MAX || has_foreign(call->local, call->nlocal))
+	    sum(call->remote, call->nremote) > BYTES_MAX || is_special(call))
 		return false;
 	for (begin(&parts, call); look(&parts, &part); skip(&parts, part.here.iov_len))
 		if (is_ours(node, peer, &part))
@@ -182,8 +202,8 @@ static ssize_t leave_to_system(struct oc_node *node, uint32_t peer,
 }
 
 /*
- * What has been learned about stores, by peer and direction. One thread at a time learns; others do
- * meanwhile what is the rule for lengths of which nothing is known.
+ * What has been learned about stores, by direction and by peer, where there are no more than
+ * eight. One thread at a time learns; others do meanwhile what is the rule where nothing is known.
  */
 static struct {
 	_Atomic bool busy;
@@ -258,14 +278,17 @@ ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_pr
 	struct oc_store_turn stores;
 	bool learning;
 	ssize_t done;
+	int said;
 
 	/* The caller's order is that of system calls. */
 	atomic_thread_fence(memory_order_seq_cst);
 	learning = begin_stores(&stores, peer, call, bytes < there ? bytes : there, stream);
 	oc_window_begin(&use, node);
 	done = answer(node, &target, call, &stores, counts);
+	said = errno;
 	oc_window_end(&use);
 	end_stores(&stores, learning);
 	atomic_thread_fence(memory_order_seq_cst);
+	errno = said;
 	return done;
 }

@@ -7,19 +7,21 @@
 #include "calls.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "answer.h"
-#include "base/clock.h"
 #include "procvm.h"
 #include "segment/alive.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+#define LEFT_MS 10000 /* longer than any copy */
 
 struct peer {
 	uint32_t pid;
@@ -27,7 +29,8 @@ struct peer {
 };
 
 static struct oc_node *_Atomic served; /* NULL: no call is answered */
-static _Atomic uint32_t inside;	       /* calls that may be using it */
+static _Atomic uint32_t inside;	       /* calls that may be using it, */
+static __thread uint32_t mine;	       /* 1: one of them is this thread's */
 static struct peer *peers;	       /* by PID */
 static uint32_t npeers;
 static size_t stream_from;
@@ -58,38 +61,38 @@ int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_
 	return 0;
 }
 
-void oc_procvm_end(void)
+bool oc_procvm_end(void)
 {
 	struct oc_node *node = atomic_exchange(&served, NULL);
 
-	if (!node)
-		return;
-	/* Those of other threads: a copy's time. A forked child has none. */
-	while (oc_node_mine(node) && atomic_load(&inside))
-		sched_yield();
+	if (!node || !oc_node_mine(node))
+		return true;
+	for (int ms = 0; atomic_load(&inside) > mine; ms++) {
+		if (ms == LEFT_MS)
+			return false;
+		usleep(1000);
+	}
 	free(peers);
 	peers = NULL;
+	return true;
 }
 
 /*
  * Whether its PID still is that rank, and it lives: from then on its memory would be no more. The
  * first look is cheap, and does not see one that nobody has waited for, nor a PID used again; the
- * second is made once in a while.
+ * second is made once in a while, and may open files, where threads can be cancelled.
  */
-static bool is_alive(struct oc_node *node, const struct peer *peer)
+static bool is_alive(const struct oc_node *node, const struct peer *peer)
 {
-	_Atomic uint64_t *seen = &node->peers[peer->rank].seen_ms;
-	uint64_t now = oc_clock_coarse_ms();
+	int cancel;
+	bool alive;
 
-	if (atomic_load(&node->ranks[peer->rank].state) == OC_RANK_LEFT ||
-	    (kill((pid_t)peer->pid, 0) && errno == ESRCH))
+	if (kill((pid_t)peer->pid, 0) && errno == ESRCH)
 		return false;
-	if (atomic_load_explicit(seen, memory_order_relaxed) == now)
-		return true;
-	if (!oc_node_peer_alive(node, peer->rank))
-		return false;
-	atomic_store_explicit(seen, now, memory_order_relaxed);
-	return true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	alive = oc_node_peer_lived(node, peer->rank, 1);
+	pthread_setcancelstate(cancel, NULL);
+	return alive;
 }
 
 static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
@@ -119,12 +122,15 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	struct oc_node *node;
 	ssize_t done;
 
-	if (!atomic_load_explicit(&served, memory_order_relaxed))
+	/* The handler of a signal that came in the middle of one may hold what it would want. */
+	if (mine || !atomic_load_explicit(&served, memory_order_relaxed))
 		return oc_procvm_by_system(call);
+	mine++;
 	atomic_fetch_add(&inside, 1);
 	node = atomic_load(&served);
 	done = node ? answer_or_leave(node, call) : oc_procvm_by_system(call);
 	atomic_fetch_sub(&inside, 1);
+	mine--;
 	return done;
 }
 

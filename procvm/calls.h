@@ -3,7 +3,7 @@
 #define OC_PROCVM_CALLS_H
 
 /* One of the two calls, made by its number: as syscall(2) has it. */
-long oc_procvm_by_number(long number, long pid, long local, long nlocal, long remote, long nremote,
-			 long flags);
+__attribute__((used)) long oc_procvm_by_number(long number, long pid, long local, long nlocal,
+					       long remote, long nremote, long flags);
 
 #endif

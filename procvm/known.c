@@ -3,14 +3,13 @@
 
 #include <link.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include "heap/arena.h"
 
 #define OBJECTS 64
 
-/* No other mapping is nearer below the top of the main thread's stack: Linux leaves that much
- * room for it to grow, whatever its limit (arch_pick_mmap_layout()). */
+/* Linux leaves the main thread's stack 128 MiB to grow before the next mapping that it places
+ * itself, whatever the limit (mmap_base() of arch/x86/mm/mmap.c and others). */
 #define STACK_ROOM ((uintptr_t)96 << 20)
 
 /* The main thread's stack ends there; set by ld.so. */
@@ -22,7 +21,14 @@ struct range {
 };
 
 static struct range data[OBJECTS];
-static size_t objects;
+static size_t objects, of_program; /* the first are the program's */
+static unsigned long long unloaded;
+
+static int note_unloaded(struct dl_phdr_info *info, size_t size, void *count)
+{
+	*(unsigned long long *)count = info->dlpi_subs;
+	return 1;
+}
 
 /* Writable segments, without what becomes read-only once it is relocated. */
 static int add_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -45,13 +51,24 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *arg)
 		if (range.from < range.to)
 			data[objects++] = range;
 	}
+	if (!of_program)
+		of_program = objects;
 	return 0;
 }
 
-/* What is here before main() is never unloaded. */
 __attribute__((constructor)) static void find_objects(void)
 {
+	dl_iterate_phdr(note_unloaded, &unloaded);
 	dl_iterate_phdr(add_object, NULL);
+}
+
+/* A library of those that were here may be gone, and its place taken. */
+static bool has_unloaded(void)
+{
+	unsigned long long now = 0;
+
+	dl_iterate_phdr(note_unloaded, &now);
+	return now != unloaded;
 }
 
 static bool is_in(const struct range *range, uintptr_t from, size_t bytes)
@@ -59,16 +76,7 @@ static bool is_in(const struct range *range, uintptr_t from, size_t bytes)
 	return from >= range->from && from <= range->to && bytes <= range->to - from;
 }
 
-static bool is_main_thread(void)
-{
-	static __thread signed char answer;
-
-	if (!answer)
-		answer = gettid() == getpid() ? 1 : -1;
-	return answer > 0;
-}
-
-/* A coroutine's stack is elsewhere. */
+/* Whoever is on the main thread's stack: those of other threads and coroutines are elsewhere. */
 static bool is_on_stack(uintptr_t from, size_t bytes)
 {
 	struct range used = {
@@ -76,8 +84,7 @@ static bool is_on_stack(uintptr_t from, size_t bytes)
 		.to = (uintptr_t)__libc_stack_end,
 	};
 
-	return used.from < used.to && used.to - used.from < STACK_ROOM &&
-	       is_in(&used, from, bytes) && is_main_thread();
+	return used.from < used.to && used.to - used.from < STACK_ROOM && is_in(&used, from, bytes);
 }
 
 bool oc_procvm_known(const void *p, size_t bytes)
@@ -88,6 +95,6 @@ bool oc_procvm_known(const void *p, size_t bytes)
 		return true;
 	for (size_t i = 0; i < objects; i++)
 		if (is_in(&data[i], from, bytes))
-			return true;
+			return i < of_program || !has_unloaded();
 	return false;
 }

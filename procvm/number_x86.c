@@ -17,8 +17,9 @@ static long first_call(long number, long a, long b, long c, long d, long e, long
 	return oc_raw_call(number, a, b, c, d, e, f);
 }
 
-long (*oc_procvm_next_syscall)(long number, long a, long b, long c, long d, long e,
-			       long f) = first_call;
+/* The assembly's. */
+__attribute__((used)) long (*oc_procvm_next_syscall)(long number, long a, long b, long c, long d,
+						     long e, long f) = first_call;
 
 /* It begins as a target of indirect jumps has to. */
 __asm__(".text\n"
@@ -32,8 +33,7 @@ __asm__(".text\n"
 	"	je	oc_procvm_by_number\n"
 	"	cmpq	$311, %rdi\n" /* SYS_process_vm_writev */
 	"	je	oc_procvm_by_number\n"
-	"	movq	oc_procvm_next_syscall(%rip), %rax\n"
-	"	jmp	*%rax\n"
+	"	jmp	*oc_procvm_next_syscall(%rip)\n"
 	".cfi_endproc\n"
 	".size syscall, .-syscall\n");
 

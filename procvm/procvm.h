@@ -13,6 +13,7 @@
  * which memory of this process is certain to be mapped.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,9 @@ struct oc_procvm_counts {
  * @stream bytes on. 0 or -ENOMEM, and then none is. */
 int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *counts);
 
-/* None is any more, and none is under way. For the thread that began. */
-void oc_procvm_end(void);
+/* None is any more. True if none is under way either, or this thread's alone; false if one of
+ * another thread does not end, that was left by a jump, say: then the node has to stay. For the
+ * thread that began. */
+bool oc_procvm_end(void);
 
 #endif

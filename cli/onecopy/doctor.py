@@ -120,6 +120,9 @@ SECCOMP_FIX = (
 )
 
 
+YAMA = "Yama: kernel.yama.ptrace_scope"
+
+
 def explain_cma(results: list[dict[str, Any]]) -> Mechanism:
     """The reason out of what the probe met and what the host says."""
     result = next((r for r in results if "step" in r or "signal" in r), next((r for r in results if r), {}))
@@ -148,7 +151,7 @@ def _explain_refusal(result: Mapping[str, Any], step: str) -> Mechanism:
         return Mechanism(
             "cma",
             False,
-            "Yama: kernel.yama.ptrace_scope is 1, only a parent may reach its child (an MPI may have its ranks open "
+            f"{YAMA} is 1, only a parent may reach its child (an MPI may have its ranks open "
             "themselves to others: Open MPI's do)",
             "as root on the host: sysctl -w kernel.yama.ptrace_scope=0",
         )
@@ -156,7 +159,7 @@ def _explain_refusal(result: Mapping[str, Any], step: str) -> Mechanism:
         return Mechanism(
             "cma",
             False,
-            f"Yama: kernel.yama.ptrace_scope is {scope}",
+            f"{YAMA} is {scope}",
             "as root on the host: sysctl -w kernel.yama.ptrace_scope=0"
             if scope == 2
             else "set kernel.yama.ptrace_scope=0 at boot: 3 cannot be undone",
@@ -284,7 +287,7 @@ def explain_messages(found: Sequence[Mechanism], host_mpi: Mapping[str, str]) ->
     usable = {m.name: m for m in found}
     heap = usable["heap"].usable and "preload" in host_mpi
     # With 1 ranks may open themselves to others, and Open MPI's do.
-    cma = usable["cma"].usable or yama_scope() == 1
+    cma = usable["cma"].usable or usable["cma"].why.startswith(f"{YAMA} is 1")
     if os.environ.get("ONECOPY_MESSAGES") in ("off", "0", "no"):
         heap = False
     version = re.search(r"Open MPI\) (\d+)", host_mpi.get("version", ""))

@@ -83,15 +83,14 @@ def held_back(*numbers: signal.Signals) -> Iterator[None]:
     """Signals that come meanwhile come afterwards: an exception in the middle of a start leaves a process that nobody
     knows. Those that are ignored stay so. In the main thread."""
     came: list[int] = []
-    caught = [number for number in numbers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-    before = [signal.signal(number, lambda one, _: came.append(one)) for number in caught]
-    try:
+    with contextlib.ExitStack() as undo:  # all of it, whatever one of them raises
+        for number in numbers:
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before = signal.signal(number, lambda one, _: came.append(one))
+                undo.callback(signal.signal, number, before)
         yield
-    finally:
-        for number, handler in zip(caught, before, strict=True):
-            signal.signal(number, handler)
-        for one in came:
-            signal.raise_signal(one)
+    for one in came:
+        signal.raise_signal(one)
 
 
 def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tuple[str, str]:

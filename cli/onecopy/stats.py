@@ -324,6 +324,9 @@ def table(job: Job) -> list[str]:
         said += ["", "moved between ranks, each copy counted once:"]
         for name, (n, b) in used.items():
             said += wrapped(f"  {name:<8}{size(b):>11} in {plural(n, 'copy')}: {MECHANISMS[name]}", 21)
+    if used := moved(job, "messages"):
+        said += ["", "large messages of the MPI, copied by its receivers or senders:"]
+        said += [f"  {name:<8}{size(b):>11} in {plural(n, 'copy')}" for name, (n, b) in used.items()]
     said.append("")
     for remark in estimate(job) if job.profile else []:
         said += wrapped(remark)

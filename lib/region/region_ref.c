@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "base/clock.h"
-
 #define ALIVE_MS 100 /* how stale the news of an owner's life may be */
 
 static _Atomic uint64_t *take_hazard(const struct oc_node *node, oc_cookie cookie)
@@ -28,28 +26,6 @@ static _Atomic uint64_t *take_hazard(const struct oc_node *node, oc_cookie cooki
 		/* More copying threads than slots: somebody will be done soon. */
 		sched_yield();
 	}
-}
-
-/*
- * A copy out of the shared heap of a dead process would go on for ever, since
- * the memory outlives it. So ask now and then, at the price of reading a clock.
- */
-static bool owner_alive(struct oc_node *node, uint32_t owner)
-{
-	_Atomic uint64_t *seen = &node->peers[owner].seen_ms;
-	uint64_t now;
-
-	if (atomic_load_explicit(&node->ranks[owner].state, memory_order_acquire) == OC_RANK_LEFT)
-		return false;
-	if (owner == node->rank)
-		return true;
-	now = oc_clock_coarse_ms();
-	if (now - atomic_load_explicit(seen, memory_order_relaxed) < ALIVE_MS)
-		return true;
-	if (!oc_node_peer_alive(node, owner))
-		return false;
-	atomic_store_explicit(seen, now, memory_order_relaxed);
-	return true;
 }
 
 void oc_region_read(const struct oc_node *node, const struct oc_region_slot *slot,
@@ -81,7 +57,7 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 
 	if (!cookie || owner >= node->nranks)
 		return -EINVAL;
-	if (!owner_alive(node, owner))
+	if (!oc_node_peer_lived(node, owner, ALIVE_MS))
 		return -EPIPE;
 	ref->target = (struct oc_target){
 		.owner = owner, .mech = UINT32_MAX, .cookie = cookie, .window = &ref->window};
@@ -90,12 +66,12 @@ int oc_region_acquire(struct oc_node *node, oc_cookie cookie, uint32_t need,
 	/* Look before taking hold: who tries a void cookie over and over must
 	 * not keep the owner waiting in drain(). */
 	if (atomic_load(&ref->slot->cookie) != cookie)
-		return owner_alive(node, owner) ? err : -EPIPE;
+		return oc_node_peer_lived(node, owner, ALIVE_MS) ? err : -EPIPE;
 	oc_window_begin(&ref->window, node);
 	ref->hazard = take_hazard(node, cookie);
 	if (atomic_load(&ref->slot->cookie) != cookie) {
 		/* An owner that leaves says so before it voids its cookies. */
-		if (!owner_alive(node, owner))
+		if (!oc_node_peer_lived(node, owner, ALIVE_MS))
 			err = -EPIPE;
 		goto release;
 	}

@@ -23,6 +23,8 @@
 
 #include <onecopy/onecopy.h>
 
+#include "base/clock.h"
+
 static uint64_t read_pidns(void)
 {
 	struct stat st;
@@ -108,6 +110,24 @@ bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer)
 	if (!fcntl(node->segment_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
 		return true;
 	return process_alive(&node->ranks[node->rank], &node->ranks[peer]);
+}
+
+bool oc_node_peer_lived(const struct oc_node *node, uint32_t peer, uint64_t ms)
+{
+	_Atomic uint64_t *seen = &node->peers[peer].seen_ms;
+	uint64_t now;
+
+	if (atomic_load_explicit(&node->ranks[peer].state, memory_order_acquire) == OC_RANK_LEFT)
+		return false;
+	if (peer == node->rank)
+		return true;
+	now = oc_clock_coarse_ms();
+	if (now - atomic_load_explicit(seen, memory_order_relaxed) < ms)
+		return true;
+	if (!oc_node_peer_alive(node, peer))
+		return false;
+	atomic_store_explicit(seen, now, memory_order_relaxed);
+	return true;
 }
 
 int oc_node_alive(const oc_node *node, uint32_t peer)

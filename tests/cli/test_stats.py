@@ -122,6 +122,7 @@ def test_messages_are_told() -> None:
     assert not [line for line in none if "messages" in line]
     some = {**report()["messages"], "heap": {"calls": 3, "bytes": 3 << 20}, "cma": {"calls": 1, "bytes": 1 << 20}}
     (line,) = [line for line in stats.lines(stats.Job([report(messages=some)])) if "messages" in line]
+    assert "  heap        3.0 MiB in 3 copies" in stats.table(stats.Job([report(messages=some)]))
     assert line == "large messages of the MPI: 3.0 MiB by heap (3 copies), 1.0 MiB by cma (1 copy)"
 
 

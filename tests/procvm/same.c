@@ -112,7 +112,10 @@ static unsigned long some_list(struct iovec *list, const struct places *places)
 		if (len > most)
 			len = most;
 		list[i].iov_base = places->at[kind] + below(most - len + 1);
-		list[i].iov_len = below(400) ? len : below(2) ? (size_t)SSIZE_MAX + 9 : INT_MAX;
+		list[i].iov_len = len;
+		/* Too long for any call, or where it ends soon: not over what lies behind. */
+		if (!below(400))
+			list[i].iov_len = kind < GOOD ? (size_t)SSIZE_MAX + 9 : INT_MAX;
 	}
 	return count;
 }
@@ -295,12 +298,15 @@ static void try_children(int rank)
 
 static void *in_thread(void *arg)
 {
-	char stack[2 * PAGE], *place[] = {malloc(BYTES), stack, mine.at[MAPPED]};
-	size_t room[] = {BYTES, sizeof(stack), 0};
+	char stack[2 * PAGE];
+	char *place[] = {
+		malloc(BYTES), stack,
+		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
+	size_t room[] = {BYTES, sizeof(stack), BYTES};
 	unsigned int seed = (unsigned int)(uintptr_t)arg;
 
 	for (int i = 0; i < 400; i++) {
-		int to = rand_r(&seed) % 2;
+		int to = rand_r(&seed) % 3;
 		size_t len = (size_t)rand_r(&seed) % room[to];
 		size_t off = (size_t)rand_r(&seed) % (BYTES - len + 1);
 		struct iovec local = {place[to], len}, remote = {theirs.at[HEAP] + off, len};
@@ -312,6 +318,7 @@ static void *in_thread(void *arg)
 				fail("a thread's bytes");
 	}
 	free(place[0]);
+	munmap(place[2], BYTES);
 	return NULL;
 }
 
@@ -343,25 +350,64 @@ static void try_dead(int rank)
 	expect(theirs.pid, local.iov_base, remote.iov_base, -1, ESRCH);
 }
 
+/* Where the kernel does none of it there is nothing to compare with. */
+static bool is_refused(void)
+{
+	struct call call = {.pid = theirs.pid, .nlocal = 1, .nremote = 1};
+
+	call.local[0] = (struct iovec){mine.at[HEAP], 1};
+	call.remote[0] = (struct iovec){theirs.at[HEAP], 1};
+	return kernel_call(&call) != 1;
+}
+
+static void make_calls(const char *name, long calls)
+{
+	static const char *const names[] = {"heap", "static", "stack", "mapped"};
+	struct call call = {.pid = theirs.pid, .nlocal = 1, .nremote = 1};
+	int kind = 0;
+
+	while (kind < GOOD && strcmp(names[kind], name))
+		kind++;
+	require(kind < GOOD, "heap, static, stack or mapped");
+	call.local[0] = (struct iovec){mine.at[kind], BYTES};
+	call.remote[0] = (struct iovec){theirs.at[HEAP], BYTES};
+	for (long i = 0; i < calls; i++) {
+		call.write = i / 2 % 2;
+		require((i % 2 ? number_call : name_call)(&call) == BYTES, "a call");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char stack[BYTES];
-	int rank, size, provided;
+	int rank, size, provided, refused;
+	bool counted;
 
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	require(size == 2 && argc == 3, "same SEED CALLS, 2 ranks");
+	counted = argc == 4 && !strcmp(argv[1], "count");
+	require(size == 2 && (argc == 3 || counted), "same SEED CALLS, 2 ranks");
 	state = strtoull(argv[1], NULL, 0) | 1;
 	find_places(&mine, stack);
 	memset(stack, 1, sizeof(stack));
 	MPI_Sendrecv(&mine, sizeof(mine), MPI_BYTE, !rank, 0, &theirs, sizeof(theirs), MPI_BYTE,
 		     !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	if (!rank && syscall(SYS_process_vm_readv, theirs.pid, &(struct iovec){stack, 1}, 1,
-			     &(struct iovec){theirs.at[STATIC], 1}, 1, 0) != 1) {
-		puts("no system call to compare with");
-		fflush(stdout);
-		MPI_Abort(MPI_COMM_WORLD, 0);
+	refused = !rank && is_refused();
+	MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	if (refused) {
+		if (!rank)
+			puts("no system call to compare with");
+		MPI_Finalize();
+		return 0;
+	}
+	if (counted) {
+		if (!rank)
+			make_calls(argv[2], atol(argv[3]));
+		/* Not before: who has left is the kernel's affair. */
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Finalize();
+		return 0;
 	}
 	if (!rank) {
 		size_t all = (size_t)HALF * BYTES + PAGE;
