@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/cursor.h"
-#include "procvm.h"
+#include "counts.h"
 #include "segment/node.h"
 
 /* A call as it came in. */

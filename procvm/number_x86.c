@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/raw_call.h"
-#include "calls.h"
+#include "procvm.h"
 
 /* Before others are looked for, and if there are none. */
 static long first_call(long number, long a, long b, long c, long d, long e, long f)

@@ -9,22 +9,15 @@
  * that is not, and any call that would fail, is left to the kernel, which says what it always
  * said. So their callers need not know, and matching, order and completion stay theirs.
  *
- * procvm/calls.c has the two functions, procvm/answer.c splits and copies, procvm/known.c says
+ * procvm/procvm.c has the two functions, procvm/answer.c splits and copies, procvm/known.c says
  * which memory of this process is certain to be mapped.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
+#include "counts.h"
 #include "segment/node.h"
-
-/* Where calls on ranks of the node, or parts of them, are counted: what was done, and its bytes,
- * each by index of OC_MECH_HEAP for copies and OC_MECH_CMA for the system's. */
-struct oc_procvm_counts {
-	uint64_t *calls; /* [OC_MECH_COUNT] */
-	uint64_t *bytes; /* the same */
-};
 
 /* Calls on ranks of @node are answered from now on, with stores that may go past the caches from
  * @stream bytes on. 0 or -ENOMEM, and then none is. */
@@ -34,5 +27,9 @@ int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_
  * another thread does not end, that was left by a jump, say: then the node has to stay. For the
  * thread that began. */
 bool oc_procvm_end(void);
+
+/* One of the two calls, made by its number: as syscall(2) has it (procvm/number_x86.c). */
+__attribute__((used)) long oc_procvm_by_number(long number, long pid, long local, long nlocal,
+					       long remote, long nremote, long flags);
 
 #endif

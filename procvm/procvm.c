@@ -4,7 +4,7 @@
  * namespaces have numbers there that mean others here, so calls on them are the system's. So are
  * those on this process, for the kernel says what copies between overlapping ranges do.
  */
-#include "calls.h"
+#include "procvm.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "answer.h"
-#include "procvm.h"
 #include "segment/alive.h"
 
 #define EXPORT __attribute__((visibility("default")))
