@@ -23,6 +23,9 @@ MPI_ENV = {
     "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
 
+# mpirun ends a job one of whose ranks has died; not so with this.
+OUTLIVE = {"OMPI_MCA_orte_enable_recovery": "1"}
+
 
 def build_dir() -> Path:
     return Path(os.environ.get("ONECOPY_BUILD", ROOT / "build")).resolve()

@@ -214,8 +214,8 @@ def qemu_command(job: Job, kernel: Kernel, directory: Path) -> list[str]:
         *["-machine", "q35"],
         *["-accel", f"tcg,thread={'multi' if in_parallel(job) else 'single'}"],
         # "rep movsb" is slow under emulation. Page tables of five levels KASAN takes for four in an interrupt that
-        # comes while the kernel looks at its first CPU, and calls memory wild. QEMU 7.2
-        # at times takes an address for the flags after "cmpxchg16b", and the kernel complains of a debugger's step.
+        # comes while the kernel looks at its first CPU, and calls memory wild. QEMU 7.2 at times takes an
+        # address for the flags after "cmpxchg16b", and the kernel complains of a debugger's step.
         *["-cpu", "max,-erms,-fsrm,-la57,-cx16"],
         *["-smp", str(job.cpus), "-m", job.memory],
         *["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],

@@ -87,10 +87,11 @@ struct call {
 	size_t words; /* the size */
 	int root;
 	int rank, nranks;
-	MPI_Win recv_window,
-		send_window;	   /* all of the ranks' buffers, open to all; for put and get */
-	MPI_Aint recv_at, send_at; /* where this call's are there, in words */
-	const int *shares;	   /* words of each rank's share: [nranks] */
+	/* For put and get: all of the ranks' buffers, open to all; where this call's are, in words.
+	 */
+	MPI_Win recv_window, send_window;
+	MPI_Aint recv_at, send_at;
+	const int *shares; /* words of each rank's share: [nranks] */
 	const int *counts; /* the size for every rank: [nranks], and where its block begins */
 	const int *displs;
 };

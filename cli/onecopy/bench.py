@@ -399,7 +399,7 @@ def impossible(args: argparse.Namespace) -> str:
     for name in args.mech:
         if name not in run.mechanisms_here():
             return f"--mech {name}: {module.DEVICE} is not here, so nothing can be measured: load the kernel module"
-    if os.environ.get("ONECOPY") in ("off", "0", "no") and args.what != ["region"]:
+    if run.switched_off("ONECOPY") and args.what != ["region"]:
         return f"ONECOPY={os.environ['ONECOPY']} is set: onecopy would be measured doing nothing; unset it"
     return ""
 

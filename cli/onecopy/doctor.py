@@ -288,7 +288,7 @@ def explain_messages(found: Sequence[Mechanism], host_mpi: Mapping[str, str]) ->
     heap = usable["heap"].usable and "preload" in host_mpi
     # With 1 ranks may open themselves to others, and Open MPI's do.
     cma = usable["cma"].usable or usable["cma"].why.startswith(f"{YAMA} is 1")
-    if os.environ.get("ONECOPY_MESSAGES") in ("off", "0", "no"):
+    if run.switched_off("ONECOPY_MESSAGES"):
         heap = False
     version = re.search(r"Open MPI\) (\d+)", host_mpi.get("version", ""))
     if not version:

@@ -172,6 +172,11 @@ def choose(command: Sequence[str]) -> tuple[Path | None, str]:
     return library, why
 
 
+def switched_off(name: str) -> bool:
+    """Whether a variable says so, as lib/base/env.c reads it."""
+    return os.environ.get(name) in ("off", "0", "no")
+
+
 def settings(args: argparse.Namespace) -> dict[str, str]:
     """Our variables as lib/base/env.c reads them."""
     env = {}

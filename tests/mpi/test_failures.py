@@ -10,10 +10,7 @@ import pytest
 from mpi.programs import MakeProgram, Programs
 from mpi.stats import served, stats
 from mpi.test_hazards import MODES
-from runner import Runner
-
-# mpirun ends a job one of whose ranks has died; not so with this.
-OUTLIVE = {"OMPI_MCA_orte_enable_recovery": "1"}
+from runner import OUTLIVE, Runner
 
 
 @pytest.fixture

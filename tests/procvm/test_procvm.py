@@ -11,7 +11,7 @@ import longform
 import pytest
 from mpi.programs import Programs
 from onecopy import record
-from runner import PRELOAD, Runner
+from runner import OUTLIVE, PRELOAD, Runner
 
 HERE = Path(__file__).resolve().parent
 CALLS = longform.rounds("ONECOPY_TEST_CALLS", 1000, 5000)
@@ -19,22 +19,25 @@ ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 60, 600)
 
 WINDOWS = "tests/libonecopy-windows-openmpi4.so"
 
-# mpirun ends a job one of whose ranks has died; not so with this.
-OUTLIVE = {"OMPI_MCA_orte_enable_recovery": "1"}
-
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
     return Programs(tmp_path_factory.mktemp("procvm"))
 
 
+@pytest.fixture
+def figures(runner: Runner) -> Path:
+    """Where the ranks keep their records."""
+    directory = runner.cwd / "figures"
+    directory.mkdir()
+    return directory
+
+
 @pytest.mark.parametrize("library", [PRELOAD, WINDOWS], ids=["whole", "windows"])
-def test_same_as_the_system_call(runner: Runner, programs: Programs, library: str) -> None:
+def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Path, library: str) -> None:
     """Random lists of all kinds of memory, wrong calls, children, threads, a dead peer; with arenas mapped whole and in
     small windows."""
     seed = random.randrange(1, 1 << 32)
-    figures = runner.cwd / "figures"
-    figures.mkdir()
     env = {**OUTLIVE, "ONECOPY_STATS": f"{figures}/"}
     binary = programs.build("same", [str(HERE / "same.c")], "-pthread")
     done = runner.mpirun(2, binary, str(seed), str(CALLS), env=env, preload=library, timeout=280)
@@ -47,10 +50,8 @@ def test_same_as_the_system_call(runner: Runner, programs: Programs, library: st
 
 
 @pytest.mark.parametrize(("kind", "by"), [("heap", "heap"), ("static", "heap"), ("stack", "heap"), ("mapped", "cma")])
-def test_who_copies(runner: Runner, programs: Programs, kind: str, by: str) -> None:
+def test_who_copies(runner: Runner, programs: Programs, figures: Path, kind: str, by: str) -> None:
     """Calls are answered from memory that is known to be there, by name or by number: counted exactly."""
-    figures = runner.cwd / "figures"
-    figures.mkdir()
     binary = programs.build("same", [str(HERE / "same.c")], "-pthread")
     done = runner.mpirun(2, binary, "count", kind, "40", env={"ONECOPY_STATS": f"{figures}/"})
     if "no system call" in done.stdout:
@@ -74,11 +75,11 @@ def copied(figures: Path) -> dict[str, int]:
 )
 @pytest.mark.parametrize("way", ["heap", "no-heap", "windows", "container"])
 @pytest.mark.timeout(1200)
-def test_messages(runner: Runner, programs: Programs, ranks: int, most: int, more: list[str], way: str) -> None:
+def test_messages(
+    runner: Runner, programs: Programs, figures: Path, ranks: int, most: int, more: list[str], way: str
+) -> None:
     """Messages of all kinds between random ranks arrive as they were sent."""
     seed = random.randrange(1, 1 << 32)
-    figures = runner.cwd / "figures"
-    figures.mkdir()
     env = {"ONECOPY_STATS": f"{figures}/"}
     if way == "no-heap":
         env["ONECOPY_HEAP"] = "off"
@@ -98,10 +99,8 @@ def test_messages(runner: Runner, programs: Programs, ranks: int, most: int, mor
     assert (by["heap"] > 0) == (way != "no-heap")
 
 
-def test_below_ucx(runner: Runner, programs: Programs) -> None:
+def test_below_ucx(runner: Runner, programs: Programs, figures: Path) -> None:
     """UCX ends long messages by the same call."""
-    figures = runner.cwd / "figures"
-    figures.mkdir()
     env = {
         "ONECOPY_STATS": f"{figures}/",
         "OMPI_MCA_pml": "ucx",

@@ -126,7 +126,9 @@ def test_unit(runner: Runner, unit: Unit) -> None:
     run(runner, runner.build / unit.program, *unit.args, env=dict(unit.env))
 
 
-@pytest.mark.parametrize("kind", ["asan", pytest.param("tsan", marks=pytest.mark.long(4))])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.long(4)] if kind == "tsan" else []) for kind in sorted(SANITIZERS)]
+)
 @pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
 @pytest.mark.timeout(600)
 def test_unit_sanitized(runner: Runner, sanitized: Callable[[str], Path], kind: str, unit: Unit) -> None:
