@@ -326,6 +326,13 @@ int km_threads(const char *name, pid_t *thread)
 	return found;
 }
 
+void km_expect_threads(const char *name, int count)
+{
+	for (int ms = 0; ms < 10000 && km_threads(name, NULL) != count; ms++)
+		km_pause();
+	KM_EQ(km_threads(name, NULL), count);
+}
+
 void km_parameter(const char *name, const char *value, char was[32])
 {
 	char path[128];

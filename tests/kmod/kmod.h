@@ -109,6 +109,8 @@ long long km_read_number(const char *path);
 bool km_write_text(const char *path, const char *text);
 /* Threads of any process whose name begins so; *thread (may be NULL): one of them. */
 int km_threads(const char *name, pid_t *thread);
+/* There are so many: now or soon, for one that has ended is seen a moment longer. */
+void km_expect_threads(const char *name, int count);
 /* A parameter of the module becomes @value; @was is what it was. Skips the case if it may not be
  * set. @was may be NULL. */
 void km_parameter(const char *name, const char *value, char was[32]);

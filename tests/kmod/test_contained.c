@@ -71,7 +71,7 @@ static void need_own(void)
 		km_skip("modules have no threads of processes in this kernel");
 	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
 	KM_OK(close(f.fd));
-	KM_EQ(km_threads("onecopy", NULL), 0);
+	km_expect_threads("onecopy", 0);
 }
 
 /* One at first, more when all are busy, none after the end. */
@@ -79,13 +79,13 @@ static void on_demand(void)
 {
 	struct file f = open_file();
 
-	KM_EQ(km_threads("onecopy", NULL), 1);
+	km_expect_threads("onecopy", 1);
 	for (int i = 0; i < 50; i++)
 		copy(&f);
 	KM_TRUE(km_threads("onecopy", NULL) <= 4);
 	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
 	KM_OK(close(f.fd));
-	KM_EQ(km_threads("onecopy", NULL), 0);
+	km_expect_threads("onecopy", 0);
 }
 
 static cpu_set_t only(int cpu)
@@ -146,11 +146,11 @@ static void processes(void)
 	f = (struct file){.fd = fd, .p = km_pages(BYTES)};
 	km_fill(f.p, BYTES, 1);
 	f.word = dv_async(f.fd, 64, -1);
-	KM_EQ(km_threads("onecopy", NULL), 0);
+	km_expect_threads("onecopy", 0);
 	f.region = dv_create(f.fd, f.p, BYTES, DV_RO | ONECOPY_REGION_ANY_USER);
 	for (int i = 0; i < 20; i++)
 		KM_TRUE(copy(&f));
-	KM_EQ(km_threads("onecopy", NULL), 0);
+	km_expect_threads("onecopy", 0);
 }
 
 /* In a cgroup of its own, with these settings; the case is skipped where there is none. */
@@ -189,11 +189,11 @@ static void pids(void)
 	need_own();
 	enter_cgroup("+pids", "pids.max", "1");
 	f = open_file();
-	KM_EQ(km_threads("onecopy", NULL), 0);
+	km_expect_threads("onecopy", 0);
 	KM_TRUE(copy(&f));
 	KM_TRUE(km_write_text(CGROUPS "/one/pids.max", "2"));
 	copy(&f);
-	KM_EQ(km_threads("onecopy", NULL), 1);
+	km_expect_threads("onecopy", 1);
 	KM_EQ(km_read_number(CGROUPS "/one/pids.current"), 2);
 	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
 	KM_OK(close(f.fd));

@@ -104,7 +104,7 @@ static void bind_errors(void)
 	KM_OK(bind_offload(fd, KNEM_BIND_FLAG_CUSTOM, &mask, 1));
 	slot = kn_array(fd, 4096);
 	/* Not before it is needed. */
-	KM_EQ(km_threads("knem-ctx-", NULL), 0);
+	km_expect_threads("knem-ctx-", 0);
 	KM_OK(kn_inline_async(fd, kn_create(fd, &mask, 1, PROT_READ, 0), 0, &local, 1, false,
 			      KNEM_FLAG_MEMCPYTHREAD, 0));
 	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
@@ -174,19 +174,19 @@ static void limit(void)
 			slot[i] = kn_array(fd[i], 4096);
 			by_thread(fd[i], slot[i]);
 		}
-		KM_EQ(km_threads("knem-ctx-", NULL), 2);
+		km_expect_threads("knem-ctx-", 2);
 		for (int i = 0; i < 20; i++)
 			KM_EQ(by_thread(fd[2], slot[2]), KNEM_STATUS_SUCCESS);
 		KM_OK(munmap((void *)slot[1], 4096));
 		KM_OK(close(fd[1]));
-		KM_EQ(km_threads("knem-ctx-", NULL), 1);
+		km_expect_threads("knem-ctx-", 1);
 		by_thread(fd[2], slot[2]);
-		KM_EQ(km_threads("knem-ctx-", NULL), 2);
+		km_expect_threads("knem-ctx-", 2);
 		for (int i = 0; i < 3; i += 2) {
 			KM_OK(munmap((void *)slot[i], 4096));
 			KM_OK(close(fd[i]));
 		}
-		KM_EQ(km_threads("knem-ctx-", NULL), 0);
+		km_expect_threads("knem-ctx-", 0);
 	}
 }
 
