@@ -97,7 +97,8 @@ static inline void discarded(void)
 	watch(page, 10 * MIB);
 	CHECK(!madvise(page, 10 * MIB, MADV_DONTNEED));
 	CHECK(!page[0] && !page[10 * MIB - 1] && page[10 * MIB] == 1);
-	CHECK(has_heard(10 * MIB) && heard == 10 * MIB && times == 1);
+	CHECK(has_heard(10 * MIB));
+	CHECK(heard == 10 * MIB); /* in pieces, where the mapping is */
 	free(p);
 }
 
