@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +34,15 @@ static uint64_t read_pidns(void)
 }
 
 /*
- * State and start time of a process (fields 3 and 22 of proc(5) stat). The
- * command name before them may hold anything: look for its last parenthesis.
+ * Whether a process has ended, and its start time (fields 3 and 22 of proc(5) stat). One whose
+ * first thread has ended is a zombie too, but has others yet (field 20). The command name before
+ * them may hold anything: look for its last parenthesis.
  */
-static int read_stat(uint32_t pid, char *state, uint64_t *starttime)
+static int read_stat(uint32_t pid, bool *ended, uint64_t *starttime)
 {
 	unsigned long long start;
+	long threads;
+	char state;
 	char path[32], buf[1024], *at;
 	ssize_t len;
 	int fd;
@@ -55,9 +59,10 @@ static int read_stat(uint32_t pid, char *state, uint64_t *starttime)
 	at = strrchr(buf, ')');
 	if (!at || sscanf(at + 1,
 			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			  "%*s %*s %llu",
-			  state, &start) != 2)
+			  "%ld %*s %llu",
+			  &state, &threads, &start) != 3)
 		return -EINVAL;
+	*ended = (state == 'Z' || state == 'X') && threads <= 1;
 	*starttime = start;
 	return 0;
 }
@@ -67,13 +72,13 @@ int oc_node_declare(struct oc_node *node)
 	struct oc_segment_rank *self = &node->ranks[node->rank];
 	struct flock lock = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = node->rank, .l_len = 1};
-	char state;
+	bool ended;
 
 	if (fcntl(node->segment_fd, F_SETLK, &lock))
 		return -errno;
 	self->pid = node->pid;
 	self->pidns = read_pidns();
-	if (read_stat(node->pid, &state, &self->starttime))
+	if (read_stat(node->pid, &ended, &self->starttime))
 		self->starttime = 0;
 	return 0;
 }
@@ -83,20 +88,21 @@ bool oc_node_owns_fd(const struct oc_node *node)
 	return oc_file_is(&node->segment_file, node->segment_fd);
 }
 
+/* What cannot be known, for lack of descriptors, say, is taken for life. */
 static bool process_alive(const struct oc_segment_rank *self, const struct oc_segment_rank *peer)
 {
 	uint64_t starttime;
-	char state;
+	bool ended;
 	int err;
 
 	if (!peer->pidns || peer->pidns != self->pidns)
 		return false;
 	if (kill((pid_t)peer->pid, 0) && errno == ESRCH)
 		return false;
-	err = read_stat(peer->pid, &state, &starttime);
+	err = read_stat(peer->pid, &ended, &starttime);
 	if (err)
-		return false;
-	return starttime == peer->starttime && state != 'Z' && state != 'X';
+		return err != -ENOENT && err != -ESRCH;
+	return starttime == peer->starttime && !ended;
 }
 
 bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer)
@@ -116,6 +122,8 @@ bool oc_node_peer_lived(const struct oc_node *node, uint32_t peer, uint64_t ms)
 {
 	_Atomic uint64_t *seen = &node->peers[peer].seen_ms;
 	uint64_t now;
+	int cancel;
+	bool alive;
 
 	if (atomic_load_explicit(&node->ranks[peer].state, memory_order_acquire) == OC_RANK_LEFT)
 		return false;
@@ -124,7 +132,10 @@ bool oc_node_peer_lived(const struct oc_node *node, uint32_t peer, uint64_t ms)
 	now = oc_clock_coarse_ms();
 	if (now - atomic_load_explicit(seen, memory_order_relaxed) < ms)
 		return true;
-	if (!oc_node_peer_alive(node, peer))
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	alive = oc_node_peer_alive(node, peer);
+	pthread_setcancelstate(cancel, NULL);
+	if (!alive)
 		return false;
 	atomic_store_explicit(seen, now, memory_order_relaxed);
 	return true;

@@ -11,7 +11,7 @@
 bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer);
 
 /* The same, but what was found less than @ms ms ago counts; for each copy, since a peer's memory
- * outlives it here. What it costs then is reading a clock. */
+ * outlives it here. What it costs then is reading a clock. No thread is cancelled in here. */
 bool oc_node_peer_lived(const struct oc_node *node, uint32_t peer, uint64_t ms);
 
 /* True for the first rank of the node that asks this of a dead one: who is to say so. */
