@@ -168,18 +168,46 @@ static int join(int node_rank, int node_size)
 	return err;
 }
 
+static void look_no_more(void)
+{
+	int (*forget)(int (*)(void)) = oc_pmpi_symbol("opal_progress_unregister");
+
+	if (forget)
+		forget(oc_procvm_help);
+}
+
+/* Where the MPI's progress engine calls whoever asks for it, a rank that waits in there can copy.
+ * Open MPI (opal/runtime/opal_progress.h): it minds what is returned, the number of events. */
+static void look_for_work(void)
+{
+	int (*call)(int (*)(void)) = oc_pmpi_symbol("opal_progress_register");
+
+	if (!call)
+		return;
+	if (call(oc_procvm_help))
+		oc_note("the MPI refuses to call onecopy while it waits");
+	else if (!oc_procvm_look())
+		look_no_more();
+}
+
 /* The MPI's own messages; without statistics they are counted in vain. */
 static void begin_messages(void)
 {
-	static uint64_t calls[OC_MECH_COUNT], bytes[OC_MECH_COUNT];
-	struct oc_procvm_counts counts = {calls, bytes};
+	static uint64_t calls[OC_MECH_COUNT], bytes[OC_MECH_COUNT], helped;
+	struct oc_procvm_counts counts = {calls, bytes, &helped};
 
 	if (oc_record)
-		counts = (struct oc_procvm_counts){oc_record->message_calls,
-						   oc_record->message_bytes};
-	if (!oc_env()->messages_off && (oc_env()->mech & OC_MECH_HEAP) &&
-	    oc_procvm_begin(oc_adapter.node, (size_t)oc_adapter.agreed.stream, &counts))
+		counts = (struct oc_procvm_counts){
+			oc_record->message_calls,
+			oc_record->message_bytes,
+			&oc_record->helped_bytes,
+		};
+	if (oc_env()->messages_off || !(oc_env()->mech & OC_MECH_HEAP))
+		return;
+	if (oc_procvm_begin(oc_adapter.node, (size_t)oc_adapter.agreed.stream, &counts))
 		oc_note("no memory to answer for messages");
+	else
+		look_for_work();
 }
 
 static void leave(void)
@@ -401,6 +429,7 @@ OC_EXPORT int PMPI_Finalize(void)
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
 		oc_comm_teardown();
+		look_no_more();
 		quiet = oc_procvm_end();
 		oc_record_finish();
 		if (quiet)

@@ -119,6 +119,7 @@ int oc_record_print(const struct oc_record *record, const char *path)
 	put_calls(&line, record);
 	put_moved(&line, "mech", record->mech_calls, record->mech_bytes);
 	put_moved(&line, "messages", record->message_calls, record->message_bytes);
+	put(&line, "\"helped\":%llu,", (unsigned long long)record->helped_bytes);
 	put(&line, "\"refused\":%llu,\"state\":%u,\"job\":\"%016llx\",\"pid\":%u,\"code\":%d,",
 	    (unsigned long long)record->refused, record->state, (unsigned long long)record->job,
 	    record->pid, record->code);

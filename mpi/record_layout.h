@@ -17,7 +17,7 @@
 
 #include <onecopy/onecopy.h>
 
-#define OC_RECORD_MAGIC "ocstats2"
+#define OC_RECORD_MAGIC "ocstats3"
 #define OC_RECORD_CELLS 312
 
 enum oc_record_state {
@@ -61,6 +61,7 @@ struct oc_record {
 			uint64_t message_calls[OC_MECH_COUNT]; /* copies for the MPI's own messages
 								*/
 			uint64_t message_bytes[OC_MECH_COUNT];
+			uint64_t helped_bytes; /* of those of its peers, copied by this rank */
 			char version[16];
 			char mpi[96];
 			char host[64];

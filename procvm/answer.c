@@ -15,8 +15,8 @@
 #include "access/access.h"
 #include "access/cma.h"
 #include "access/window.h"
-#include "bytes/copy.h"
 #include "bytes/store_policy.h"
+#include "help.h"
 #include "known.h"
 
 #define BATCH 32 /* parts of a call to the system */
@@ -158,21 +158,27 @@ bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
 static size_t copy(struct oc_node *node, const struct oc_target *target,
 		   enum oc_direction direction, char *here, struct oc_store_turn *stores)
 {
+	uint64_t off = (uintptr_t)target->segs->iov_base - node->ranks[target->owner].arena_base;
 	size_t done = 0;
 
 	while (done < target->bytes) {
+		struct oc_procvm_share share = {
+			.peer = target->owner,
+			.direction = direction,
+			.here = here + done,
+			.there_off = off + done,
+			.bytes = target->bytes - done,
+		};
 		struct oc_view view;
-		size_t len = target->bytes - done;
 
-		if (!oc_access_at(node, target, direction, done, len, &view))
+		if (!oc_access_at(node, target, direction, done, share.bytes, &view))
 			break;
-		len = view.bytes < len ? view.bytes : len;
-		if (direction == OC_GET)
-			oc_store_policy_copy(stores, here + done, view.at, len);
-		else
-			oc_store_policy_copy(stores, view.at, here + done, len);
+		share.there = view.at;
+		if (view.bytes < share.bytes)
+			share.bytes = view.bytes;
+		oc_procvm_copy_with_help(node, &share, stores);
 		oc_access_release(&view);
-		done += len;
+		done += share.bytes;
 	}
 	return done;
 }

@@ -7,7 +7,6 @@
 #include "procvm.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,11 +15,16 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "help.h"
 #include "segment/alive.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 #define LEFT_MS 10000 /* longer than any copy */
+
+/* Turns of waiting before a rank helps: in a loop of MPI_Get and MPI_Win_flush it has its own to
+ * copy sooner, and helping the peer first would only change who comes first. */
+#define PATIENCE 32
 
 struct peer {
 	uint32_t pid;
@@ -30,6 +34,7 @@ struct peer {
 static struct oc_node *_Atomic served; /* NULL: no call is answered */
 static _Atomic uint32_t inside;	       /* calls that may be using it, */
 static __thread uint32_t mine;	       /* 1: one of them is this thread's */
+static __thread uint32_t waited;       /* looks for work of others since it had its own */
 static struct peer *peers;	       /* by PID */
 static uint32_t npeers;
 static size_t stream_from;
@@ -66,6 +71,7 @@ bool oc_procvm_end(void)
 
 	if (!node || !oc_node_mine(node))
 		return true;
+	oc_procvm_help_end(node);
 	for (int ms = 0; atomic_load(&inside) > mine; ms++) {
 		if (ms == LEFT_MS)
 			return false;
@@ -79,19 +85,13 @@ bool oc_procvm_end(void)
 /*
  * Whether its PID still is that rank, and it lives: from then on its memory would be no more. The
  * first look is cheap, and does not see one that nobody has waited for, nor a PID used again; the
- * second is made once in a while, and may open files, where threads can be cancelled.
+ * second is made once in a while.
  */
 static bool is_alive(const struct oc_node *node, const struct peer *peer)
 {
-	int cancel;
-	bool alive;
-
 	if (kill((pid_t)peer->pid, 0) && errno == ESRCH)
 		return false;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	alive = oc_node_peer_lived(node, peer->rank, 1);
-	pthread_setcancelstate(cancel, NULL);
-	return alive;
+	return oc_node_peer_lived(node, peer->rank, 1);
 }
 
 static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
@@ -116,6 +116,19 @@ static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call
 	return done;
 }
 
+static struct oc_node *enter(void)
+{
+	mine++;
+	atomic_fetch_add(&inside, 1);
+	return atomic_load(&served);
+}
+
+static void leave(void)
+{
+	atomic_fetch_sub(&inside, 1);
+	mine--;
+}
+
 static ssize_t call_on(const struct oc_procvm_call *call)
 {
 	struct oc_node *node;
@@ -124,13 +137,36 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	/* The handler of a signal that came in the middle of one may hold what it would want. */
 	if (mine || !atomic_load_explicit(&served, memory_order_relaxed))
 		return oc_procvm_by_system(call);
-	mine++;
-	atomic_fetch_add(&inside, 1);
-	node = atomic_load(&served);
+	node = enter();
 	done = node ? answer_or_leave(node, call) : oc_procvm_by_system(call);
-	atomic_fetch_sub(&inside, 1);
-	mine--;
+	leave();
+	waited = 0;
 	return done;
+}
+
+bool oc_procvm_look(void)
+{
+	struct oc_node *node = atomic_load(&served);
+
+	return node && oc_procvm_help_begin(node);
+}
+
+int oc_procvm_help(void)
+{
+	int saved = errno;
+	struct oc_node *node;
+	uint64_t bytes = 0;
+
+	if (++waited < PATIENCE || !oc_procvm_is_asked() || mine)
+		return 0;
+	node = enter();
+	if (node && oc_node_mine(node))
+		bytes = oc_procvm_give_help(node);
+	leave();
+	if (bytes)
+		__atomic_fetch_add(counts.helped, bytes, __ATOMIC_RELAXED);
+	errno = saved;
+	return bytes > 0;
 }
 
 EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nlocal,

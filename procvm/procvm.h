@@ -10,7 +10,7 @@
  * said. So their callers need not know, and matching, order and completion stay theirs.
  *
  * procvm/procvm.c has the two functions, procvm/answer.c splits and copies, procvm/known.c says
- * which memory of this process is certain to be mapped.
+ * which memory of this process is certain to be mapped, procvm/help.c has both ends copy.
  */
 
 #include <stdbool.h>
@@ -22,6 +22,12 @@
 /* Calls on ranks of @node are answered from now on, with stores that may go past the caches from
  * @stream bytes on. 0 or -ENOMEM, and then none is. */
 int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *counts);
+
+/* From now on this process helps with copies that ranks of the node make from or to its memory:
+ * it calls the second while it waits for messages. False, and it should not, where it would do
+ * harm. The second says whether it has done anything; a few ns if not; any thread. */
+bool oc_procvm_look(void);
+int oc_procvm_help(void);
 
 /* None is any more. True if none is under way either, or this thread's alone; false if one of
  * another thread does not end, that was left by a jump, say: then the node has to stay. For the

@@ -15,8 +15,8 @@ from typing import Any
 
 Report = dict[str, Any]
 
-MAGIC = b"ocstats2"
-HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ5Q5Q16s96s64s256s256s")
+MAGIC = b"ocstats3"
+HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ5Q5QQ16s96s64s256s256s")
 HEADER_BYTES = 2048
 CELL = struct.Struct("=16s16s5Q")
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
@@ -53,7 +53,7 @@ def parse(data: bytes) -> Report:
     _, state, pid, job, world_rank, world_size, node_rank, node_size, profile, code = values[:10]
     start, end, least, credit = values[10:14]
     copies, moved = values[14:19], values[19:24]
-    version, mpi, host, idle, heap = map(text, values[35:40])
+    version, mpi, host, idle, heap = map(text, values[36:41])
     cells: list[Report] = []
     for at in range(HEADER_BYTES, len(data) - CELL.size + 1, CELL.size):
         call, outcome, size, calls, total, held, ns = CELL.unpack_from(data, at)
@@ -79,6 +79,7 @@ def parse(data: bytes) -> Report:
         "mech": by_mechanism(copies, moved),
         "refused": values[24],
         "messages": by_mechanism(values[25:30], values[30:35]),
+        "helped": values[35],
         "state": state,
         "job": f"{job:016x}",
         "pid": pid,

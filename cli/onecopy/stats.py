@@ -233,6 +233,12 @@ def moved(job: Job, key: str = "mech") -> dict[str, tuple[int, int]]:
     return used
 
 
+def helped(job: Job) -> list[str]:
+    """What of its messages the side copied that waited for the other."""
+    total = sum(report["helped"] for report in job.ranks)
+    return [f"{size(total)} of it by ranks that waited for them"] if total else []
+
+
 def meaning(outcome: str, job: Job) -> str:
     """Why it was so, with this run's limits."""
     least, credit = (max(report[key] for report in job.ranks) for key in ("min", "credit"))
@@ -281,7 +287,7 @@ def lines(job: Job) -> list[str]:
         said.append(f"moved between ranks: {', '.join(f'{size(b)} by {name}' for name, (_, b) in used.items())}")
     if used := moved(job, "messages"):
         copies = [f"{size(b)} by {name} ({plural(n, 'copy')})" for name, (n, b) in used.items()]
-        said.append(f"large messages of the MPI: {', '.join(copies)}")
+        said.append(f"large messages of the MPI: {', '.join(copies + helped(job))}")
     said += remarks(job)
     if job.profile:
         said += estimate(job)
@@ -327,6 +333,7 @@ def table(job: Job) -> list[str]:
     if used := moved(job, "messages"):
         said += ["", "large messages of the MPI, copied by its receivers or senders:"]
         said += [f"  {name:<8}{size(b):>11} in {plural(n, 'copy')}" for name, (n, b) in used.items()]
+        said += [f"  {text}" for text in helped(job)]
     said.append("")
     for remark in estimate(job) if job.profile else []:
         said += wrapped(remark)

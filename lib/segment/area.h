@@ -16,11 +16,14 @@
 #define OC_AREA_STAGE_BYTES	0x090000u
 #define OC_AREA_PIN_CACHE_OFF	0x270000u /* kernel regions: lib/access/pin_cache.h */
 #define OC_AREA_PIN_CACHE_BYTES 0x010000u
-#define OC_AREA_BYTES		0x280000u
+#define OC_AREA_HELP_OFF	0x280000u /* copies of messages by both ends: procvm/help.h */
+#define OC_AREA_HELP_BYTES	0x001000u
+#define OC_AREA_BYTES		0x281000u
 
 _Static_assert(OC_AREA_BOARD_OFF + OC_AREA_BOARD_BYTES == OC_AREA_REGION_OFF, "areas touch");
 _Static_assert(OC_AREA_REGION_OFF + OC_AREA_REGION_BYTES == OC_AREA_STAGE_OFF, "areas touch");
 _Static_assert(OC_AREA_STAGE_OFF + OC_AREA_STAGE_BYTES == OC_AREA_PIN_CACHE_OFF, "areas touch");
-_Static_assert(OC_AREA_PIN_CACHE_OFF + OC_AREA_PIN_CACHE_BYTES == OC_AREA_BYTES, "areas touch");
+_Static_assert(OC_AREA_PIN_CACHE_OFF + OC_AREA_PIN_CACHE_BYTES == OC_AREA_HELP_OFF, "areas touch");
+_Static_assert(OC_AREA_HELP_OFF + OC_AREA_HELP_BYTES == OC_AREA_BYTES, "areas touch");
 
 #endif

@@ -16,7 +16,7 @@
 #include "segment/area.h"
 
 #define OC_SEGMENT_MAGIC 0x6c74636fu
-#define OC_SEGMENT_ABI	 6u
+#define OC_SEGMENT_ABI	 7u
 #define OC_PAGE		 4096u
 
 static uint64_t round_up(uint64_t value, uint64_t unit)

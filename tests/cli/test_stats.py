@@ -47,6 +47,7 @@ def report(rank: int = 0, size: int = 1, job: int = 1, cells: list[Report] | Non
         "mech": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
         "refused": 0,
         "messages": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
+        "helped": 0,
         "state": record.FINISHED,
         "job": f"{job:016x}",
         "pid": 100 + rank,
@@ -124,6 +125,10 @@ def test_messages_are_told() -> None:
     (line,) = [line for line in stats.lines(stats.Job([report(messages=some)])) if "messages" in line]
     assert "  heap        3.0 MiB in 3 copies" in stats.table(stats.Job([report(messages=some)]))
     assert line == "large messages of the MPI: 3.0 MiB by heap (3 copies), 1.0 MiB by cma (1 copy)"
+    shared = stats.Job([report(messages=some, helped=1 << 20)])
+    (line,) = [line for line in stats.lines(shared) if "messages" in line]
+    assert line.endswith("(1 copy), 1.0 MiB of it by ranks that waited for them")
+    assert "  1.0 MiB of it by ranks that waited for them" in stats.table(shared)
 
 
 def test_tables_are_no_wider_than_a_hundred_columns() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import longform
 import pytest
 from mpi.programs import Programs
-from onecopy import record
+from onecopy import machine, record
 from runner import OUTLIVE, PRELOAD, Runner
 
 HERE = Path(__file__).resolve().parent
@@ -97,6 +97,26 @@ def test_messages(
     assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
     by = copied(figures)
     assert (by["heap"] > 0) == (way != "no-heap")
+    if ranks > machine.usable_cpus():
+        assert not sum(report["helped"] for report in record.read(figures))
+
+
+@pytest.mark.parametrize("windows", ["", "_windows"])
+def test_copies_of_both_ends(runner: Runner, windows: str) -> None:
+    """Random ones, a peer that does not help, one that dies over it, one that dies asking."""
+    runner.run(runner.build / "tests" / f"test_help{windows}", timeout=240)
+
+
+def test_waiting_side_helps(runner: Runner, programs: Programs, figures: Path) -> None:
+    """In Open MPI's progress engine, where no rank shares its core. It may be late for every message of a short run."""
+    if machine.usable_cpus() < 2:
+        pytest.skip("two ranks share the one core")
+    binary = programs.build("messages", [str(HERE / "messages.c")], "-pthread")
+    for seed in range(1, 11):
+        runner.mpirun(2, binary, str(seed), "10", str(8 << 20), env={"ONECOPY_STATS": f"{figures}/"}, timeout=120)
+        if any(report["helped"] for report in record.read(figures)):
+            return
+    pytest.fail("no rank helped another")
 
 
 def test_below_ucx(runner: Runner, programs: Programs, figures: Path) -> None:
