@@ -51,7 +51,7 @@ $(VENV)/.installed-check: requirements-check.txt $(VENV)/.installed
 ready: deps
 	@$(MAKE) --no-print-directory build
 
-## demo     hpcc and all-pairs shortest paths, with and without onecopy; under three minutes once installed
+## demo     hpcc, all-pairs shortest paths and a wave, with and without onecopy; under three minutes once installed
 demo: ready
 	@$(PYTHON) examples/demo
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""onecopy on programs that know nothing of it: hpcc, and all-pairs shortest paths over Europe's airways.
+"""onecopy on programs that know nothing of it: hpcc, all-pairs shortest paths over Europe's airways, and a wave.
 
 Run by `make demo`. Every result is verified; ends with 1 when one is wrong.
 """
@@ -16,7 +16,9 @@ import asp
 import hpcc
 import plot
 import system
-from program import DemoError
+import waves
+from example import Example, Run, build, check, run_example
+from program import DemoError, listed
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -24,7 +26,7 @@ from rich.table import Table
 ROUNDS = 3
 # On a slow or busy machine fewer rounds have to do: seconds after which no new one begins.
 HPCC_BUDGET_S = 40
-TOTAL_BUDGET_S = 170
+EXAMPLE_BUDGETS_S = (130, 170)  # from the demo's beginning
 WITH = {False: "MPI alone", True: "with onecopy"}
 
 console = Console()
@@ -86,18 +88,13 @@ def demo_hpcc(path: Path) -> None:
     console.print(f"onecopy served: {listed(calls)}. Means of {len(runs[True])}: a few per cent are noise.")
 
 
-def listed(calls: dict[str, int]) -> str:
-    named = [f"{count:,} x {name}" for name, count in sorted(calls.items()) if count]
-    return ", ".join(named) if named else "none of its calls"
-
-
-def demo_asp(path: Path, until: float) -> None:
-    console.rule("all-pairs shortest paths")
-    program, graph = asp.prepare()
-    runs: list[tuple[bool, asp.Result]] = []
+def demo_example(example: Example, until: float) -> None:
+    console.rule(example.title)
+    build(example)
+    runs: list[Run] = []
     with progress() as bar:
         for turn in range(ROUNDS):
-            if runs and time.monotonic() + 2 * runs[-1][1].total > until:
+            if runs and time.monotonic() + 2 * runs[-1].seconds("total_s") > until:
                 break
             for onecopy in (False, True) if turn % 2 == 0 else (True, False):
                 task = bar.add_task(f"round {turn + 1}, {WITH[onecopy]}", total=100, at="")
@@ -105,42 +102,26 @@ def demo_asp(path: Path, until: float) -> None:
                 def show(percent: int, task: TaskID = task) -> None:
                     bar.update(task, completed=percent)
 
-                result = asp.run_asp(program, graph, onecopy=onecopy, show=show)
-                bar.update(task, completed=100, at=f"{result.total:.2f} s")
-                runs.append((onecopy, result))
-    first = runs[0][1]
-    for onecopy, result in runs:
-        if (result.checksum, result.farthest) != (first.checksum, first.farthest):
-            raise DemoError(f"a run {WITH[onecopy]} computed other distances: {result.checksum}, not {first.checksum}")
-        if onecopy and not any(result.served.values()):
-            raise DemoError("onecopy served none of asp's calls; `./onecopy doctor` tells what it can do here")
-    columns = ["onecopy", "total_s", "bcast_s", "wait_s", "nodes", "row_bytes", "checksum"]
-    write_csv(
-        path,
-        columns,
-        [[int(o), r.total, r.bcast, r.wait, r.nodes, r.row_bytes, r.checksum] for o, r in runs],
-    )
-    print_asp(runs, graph)
+                one = run_example(example, onecopy=onecopy, show=show)
+                bar.update(task, completed=100, at=f"{one.seconds('total_s'):.2f} s")
+                runs.append(one)
+    check(example, runs)
+    write_csv(example.table, example.columns(), [example.row(one) for one in runs])
+    print_example(example, runs)
 
 
-def print_asp(runs: list[tuple[bool, asp.Result]], graph: Path) -> None:
-    first = runs[0][1]
-    names = asp.point_names(graph)
-    a, b, metres = first.farthest
-    console.print(
-        f"{first.nodes:,} points, {first.edges:,} airway segments; {first.nodes:,} broadcasts of {first.row_bytes:,} "
-        f"bytes. Farthest apart: {names[a]} and {names[b]}, {metres / 1000:,.0f} km along airways."
-    )
+def print_example(example: Example, runs: list[Run]) -> None:
+    console.print(example.describe(runs[0]))
     table = Table(f"seconds, median of {len(runs) // 2}", *WITH.values(), "speed-up")
-    for label, column in (("total", "total"), ("in broadcasts", "bcast"), ("waiting for each other", "wait")):
-        before = median(getattr(r, column) for o, r in runs if not o)
-        after = median(getattr(r, column) for o, r in runs if o)
-        ratio = f"{speedup(before, after):.2f}x" if column != "wait" else ""
-        table.add_row(label, f"{before:.3f}", f"{after:.3f}", ratio)
+    for each in example.times:
+        before, after = (
+            median(one.seconds(each.key) for one in runs if one.onecopy == onecopy) for onecopy in (False, True)
+        )
+        ratio = f"{speedup(before, after):.2f}x" if each.compared else ""
+        table.add_row(each.label, f"{before:.3f}", f"{after:.3f}", ratio)
     console.print(table)
-    console.print(f"All {len(runs)} runs computed the same distances: checksum {first.checksum}.")
-    served = next(r.served for o, r in runs if o)
-    console.print(f"onecopy served: {listed(served)}.")
+    console.print(f"All {len(runs)} runs have the same result: checksum {runs[0].values['checksum']}.")
+    console.print(example.moved(next(one for one in runs if one.onecopy)))
 
 
 def main() -> int:
@@ -155,11 +136,13 @@ def main() -> int:
         console.print("Other programs keep this machine busy: the times below will be unsteady.", style="yellow")
     console.print()
     try:
-        hpcc_csv, asp_csv = system.OUT / "demo-hpcc.csv", system.OUT / "demo-asp.csv"
+        hpcc_csv = system.OUT / "demo-hpcc.csv"
         demo_hpcc(hpcc_csv)
-        demo_asp(asp_csv, began + TOTAL_BUDGET_S)
+        examples = [asp.example(), waves.example()]
+        for example, budget in zip(examples, EXAMPLE_BUDGETS_S, strict=True):
+            demo_example(example, began + budget)
         picture = system.OUT / "demo.png"
-        plot.draw(asp_csv, hpcc_csv, picture)
+        plot.draw(examples, hpcc_csv, picture)
     except DemoError as error:
         console.print(f"\ndemo failed: {error}", style="bold red", markup=False, highlight=False)
         return 1
@@ -167,7 +150,8 @@ def main() -> int:
         console.print("\ninterrupted")
         return 130
     where = picture.relative_to(system.ROOT).parent
-    console.print(f"\nPlot: {where / picture.name}, drawn from {where / asp_csv.name} and {where / hpcc_csv.name}.")
+    tables = ", ".join(str(where / table.name) for table in (hpcc_csv, *(example.table for example in examples)))
+    console.print(f"\nPlot: {where / picture.name}, drawn from {tables}.")
     console.print(f"Done in {time.monotonic() - began:.0f} s.")
     return 0
 

@@ -1,87 +1,58 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds and runs examples/asp, and reads what it prints."""
+"""examples/asp: all-pairs shortest paths over Europe's airways, which is broadcasts."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import system
-from program import DemoError, mpi_argv, run, served
+from example import Example, Run, Time, command
+from program import DemoError, listed
 
-SOURCE = system.ROOT / "examples" / "asp" / "asp.c"
-GRAPH_MAKER = system.ROOT / "examples" / "asp" / "graph.py"
-TIMEOUT = 300
-
-
-@dataclass(frozen=True)
-class Result:
-    """One run's figures. Times are seconds; `bcast` and `wait` are means over the ranks."""
-
-    nodes: int
-    edges: int
-    row_bytes: int
-    total: float
-    bcast: float
-    wait: float
-    checksum: str
-    farthest: tuple[int, int, int]
-    served: dict[str, int]
+DIRECTORY = system.ROOT / "examples" / "asp"
 
 
-def prepare() -> tuple[Path, Path]:
-    """The program, compiled by the MPI's own compiler with nothing of ours, and the graph, made once."""
-    program, graph = system.OUT / "asp", system.OUT / "airways.txt"
-    commands = [["mpicc", "-O3", "-march=native", "-o", str(program), str(SOURCE)]]
+def make_graph() -> Path:
+    graph = system.OUT / "airways.txt"
     if not graph.exists():
-        commands.append([sys.executable, str(GRAPH_MAKER), str(graph)])
-    for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise DemoError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-    return program, graph
+        command(sys.executable, DIRECTORY / "graph.py", graph)
+    return graph
 
 
-def point_names(graph: Path) -> dict[int, str]:
-    found = re.findall(r"^point (\d+) \S+ \S+ (\S+)$", graph.read_text(), re.MULTILINE)
-    return {int(number): name for number, name in found}
-
-
-def run_asp(program: Path, graph: Path, *, onecopy: bool, show: Callable[[int], None]) -> Result:
-    """One run; `show` is given the percentage done."""
-    stats = system.OUT / "asp-stats.jsonl"
-    stats.unlink(missing_ok=True)
-
-    def on_stderr(line: str) -> None:
-        match = re.fullmatch(r"asp: (\d+) %", line.strip())
-        if match:
-            show(int(match.group(1)))
-
-    output = run(
-        mpi_argv([str(program), "-w", str(graph)], onecopy=onecopy),
-        cwd=system.OUT,
-        timeout=TIMEOUT,
-        tick=lambda: None,
-        on_stderr=on_stderr,
-        env={"ONECOPY_STATS": str(stats)},
+def describe(one: Run, names: dict[int, str]) -> str:
+    nodes, edges, row_bytes = (int(one.values[key]) for key in ("nodes", "edges", "row_bytes"))
+    a, b, metres = (int(word) for word in one.values["farthest"].split())
+    return (
+        f"{nodes:,} points, {edges:,} airway segments; {nodes:,} broadcasts of {row_bytes:,} bytes. "
+        f"Farthest apart: {names[a]} and {names[b]}, {metres / 1000:,.0f} km along airways."
     )
-    values = dict(line.split(" ", 1) for line in output.stdout.splitlines() if " " in line)
-    try:
-        a, b, metres = (int(word) for word in values["farthest"].split())
-        return Result(
-            nodes=int(values["nodes"]),
-            edges=int(values["edges"]),
-            row_bytes=int(values["row_bytes"]),
-            total=float(values["total_s"]),
-            bcast=float(values["bcast_s"]),
-            wait=float(values["wait_s"]),
-            checksum=values["checksum"],
-            farthest=(a, b, metres),
-            served=served(stats),
-        )
-    except (KeyError, ValueError) as error:
-        raise DemoError(f"asp printed something unexpected ({error}):\n{output.stdout}") from None
+
+
+def moved(one: Run) -> str:
+    if not any(one.served.values()):
+        raise DemoError("onecopy served none of asp's calls; `./onecopy doctor` tells what it can do here")
+    return f"onecopy served: {listed(one.served)}."
+
+
+def example() -> Example:
+    graph = make_graph()
+    points = re.findall(r"^point (\d+) \S+ \S+ (\S+)$", graph.read_text(), re.MULTILINE)
+    names = {int(number): name for number, name in points}
+    return Example(
+        name="asp",
+        title="all-pairs shortest paths",
+        source=DIRECTORY / "asp.c",
+        libraries=[],
+        arguments=["-w", str(graph)],
+        times=[
+            Time("total_s", "total"),
+            Time("bcast_s", "in broadcasts"),
+            Time("wait_s", "waiting for each other", compared=False),
+        ],
+        facts=["nodes", "row_bytes"],
+        result=["checksum", "farthest"],
+        describe=lambda one: describe(one, names),
+        moved=moved,
+    )

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -102,11 +102,26 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def served(stats: Path) -> dict[str, int]:
-    """Calls onecopy itself served, by collective: the ranks' ONECOPY_STATS lines added up."""
+    """Calls onecopy itself served, by collective."""
+    return _totals(stats, "calls", "served")
+
+
+def copied(stats: Path) -> dict[str, int]:
+    """Bytes of the MPI's own large messages, by mechanism."""
+    return _totals(stats, "messages", "bytes")
+
+
+def _totals(stats: Path, part: str, count: str) -> dict[str, int]:
+    """The ranks' ONECOPY_STATS lines added up."""
     totals: dict[str, int] = {}
     if not stats.exists():
         return totals
     for line in stats.read_text().splitlines():
-        for name, entry in json.loads(line)["calls"].items():
-            totals[name] = totals.get(name, 0) + int(entry["served"])
+        for name, entry in json.loads(line)[part].items():
+            totals[name] = totals.get(name, 0) + int(entry[count])
     return totals
+
+
+def listed(calls: Mapping[str, int]) -> str:
+    named = [f"{count:,} x {name}" for name, count in sorted(calls.items()) if count]
+    return ", ".join(named) if named else "none of its calls"
