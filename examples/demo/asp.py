@@ -22,10 +22,10 @@ def make_graph() -> Path:
 
 
 def describe(one: Run, names: dict[int, str]) -> str:
-    nodes, edges, row_bytes = (int(one.values[key]) for key in ("nodes", "edges", "row_bytes"))
+    nodes, edges, row_bytes, bcasts = (int(one.values[key]) for key in ("nodes", "edges", "row_bytes", "bcasts"))
     a, b, metres = (int(word) for word in one.values["farthest"].split())
     return (
-        f"{nodes:,} points, {edges:,} airway segments; {nodes:,} broadcasts of {row_bytes:,} bytes. "
+        f"{nodes:,} points, {edges:,} airway segments; {bcasts:,} broadcasts, {nodes * row_bytes / 1e6:.0f} MB in all. "
         f"Farthest apart: {names[a]} and {names[b]}, {metres / 1000:,.0f} km along airways."
     )
 
@@ -51,7 +51,7 @@ def example() -> Example:
             Time("bcast_s", "in broadcasts"),
             Time("wait_s", "waiting for each other", compared=False),
         ],
-        facts=["nodes", "row_bytes"],
+        facts=["nodes", "row_bytes", "bcasts"],
         result=["checksum", "farthest"],
         describe=lambda one: describe(one, names),
         moved=moved,
