@@ -47,6 +47,9 @@ def test_one_directory_for_each_kind_of_measurement() -> None:
         assert list(directory.glob("*.csv"))
 
 
+VARIANTS = {"Open MPI 4": "mpi", "Open MPI 5": "openmpi5", "MPICH": "mpich", "Intel MPI": "intelmpi"}
+
+
 @pytest.mark.parametrize("directory", ["collectives", "messages"])
 def test_the_tables_of_readme(directory: str) -> None:
     """Each of their figures, from the raw times."""
@@ -56,10 +59,10 @@ def test_the_tables_of_readme(directory: str) -> None:
     tables = re.findall(r"^\| times as fast as \| (.*) \| mean \|\n\|[-|]*\n((?:\|.*\n)*)", text, re.MULTILINE)
     header, body = tables[["collectives", "messages"].index(directory)]
     names = header.lower().split(" | ")
-    lines = re.findall(r"^\| Open MPI ([45])[\d.]*, (\d) ranks \| (.*) \|$", body, re.MULTILINE)
+    lines = re.findall(r"^\| (\w+ MPI [45]?|MPICH) ?[\d.]*, (\d) ranks \| (.*) \|$", body, re.MULTILINE)
     assert len(lines) == len(spreads.keys() - {"onecopy"}) * len({row.ranks for row in rows})
-    for major, ranks, shown in lines:
-        base = spreads["mpi" if major == "4" else "openmpi5"]
+    for mpi, ranks, shown in lines:
+        base = spreads[VARIANTS[mpi.strip()]]
         ratios = {
             cell: cells.ratio(base[cell], spread)
             for cell, spread in spreads["onecopy"].items()
