@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "access/window.h"
+#include "base/futex.h"
 #include "bytes/copy.h"
 #include "heap/heap.h"
 #include "heap/place.h"
@@ -60,15 +61,6 @@ static _Atomic bool offering;	 /* a thread of this process has one out */
 static struct help *help_of(const struct oc_node *node, uint32_t rank)
 {
 	return (struct help *)(oc_node_area(node, rank) + OC_AREA_HELP_OFF);
-}
-
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
 }
 
 /* A rank that shares its core would take pieces and then be put to sleep over them. */
@@ -190,7 +182,7 @@ static bool wait_for_peer(struct oc_node *node, const struct oc_procvm_share *sh
 	for (uint32_t turn = 1; atomic_load_explicit(&help->done, memory_order_acquire) < pieces;
 	     turn++) {
 		if (turn < SPINS)
-			pause_briefly();
+			oc_cpu_relax();
 		else if (turn % SPINS)
 			sched_yield();
 		else if (!oc_node_peer_lived(node, share->peer, LIVED_MS))
