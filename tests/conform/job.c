@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job.h"
+#include "../random.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -38,13 +39,7 @@ void job_die(void)
 
 uint64_t job_random(void)
 {
-	/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
-	 * generators", OOPSLA 2014. */
-	uint64_t z = random_state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
+	return random_next(&random_state);
 }
 
 static oc_node *join(struct job *job, const char *name)

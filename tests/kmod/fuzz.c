@@ -99,7 +99,7 @@ uint64_t fuzz_cookie(struct fuzz *f, enum fuzz_device device)
 	/* Of the other device: the same table of regions. */
 	if (fuzz_one_in(f, 20))
 		return f->shared->cookie[!device][fuzz_below(f, FUZZ_COOKIES)];
-	return fuzz_one_in(f, 30) ? km_random(&f->seed) : cookie;
+	return fuzz_one_in(f, 30) ? random_next(&f->seed) : cookie;
 }
 
 void fuzz_keep(struct fuzz *f, enum fuzz_device device, uint64_t cookie)
@@ -111,7 +111,7 @@ uint64_t fuzz_offset(struct fuzz *f)
 {
 	switch (fuzz_below(f, 8)) {
 	case 0:
-		return km_random(&f->seed);
+		return random_next(&f->seed);
 	case 1:
 		return UINT64_MAX - fuzz_below(f, 9000);
 	case 2:
@@ -177,7 +177,7 @@ uint8_t *fuzz_pages(struct fuzz *f, size_t *bytes)
 
 uint32_t fuzz_flags(struct fuzz *f, uint32_t mask)
 {
-	uint32_t flags = km_random(&f->seed) & mask;
+	uint32_t flags = random_next(&f->seed) & mask;
 
 	return fuzz_one_in(f, 40) ? flags ^ 1u << fuzz_below(f, 32) : flags;
 }

@@ -125,7 +125,7 @@ static void array(struct fuzz *f)
 static void ask(struct fuzz *f)
 {
 	static const int errnos[] = {EFAULT, EINVAL, EBUSY, ENOMEM, 0};
-	uint64_t mask[4] = {km_random(&f->seed), km_random(&f->seed)};
+	uint64_t mask[4] = {random_next(&f->seed), random_next(&f->seed)};
 	struct knem_cmd_bind_offload bind = {
 		.flags = 1u << fuzz_below(f, 4),
 		.mask_len = fuzz_below(f, sizeof(mask)),

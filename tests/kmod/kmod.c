@@ -84,19 +84,9 @@ void km_err(const char *file, int line, const char *what, long long got, int err
 		km_fail(file, line, "%s: %s, not %s", what, strerror(have), strerror(err));
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-uint64_t km_random(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
 uint64_t km_below(uint64_t *state, uint64_t n)
 {
-	return n ? km_random(state) % n : 0;
+	return n ? random_next(state) % n : 0;
 }
 
 double km_now(void)

@@ -22,6 +22,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "../random.h"
+
 /* As in automake and meson: every case was skipped. */
 #define KM_SKIPPED 77
 
@@ -62,8 +64,6 @@ void km_eq(const char *file, int line, const char *what, long long got, long lon
 long long km_ok(const char *file, int line, const char *what, long long got);
 void km_err(const char *file, int line, const char *what, long long got, int err);
 
-/* A random sequence; the same state gives the same numbers. */
-uint64_t km_random(uint64_t *state);
 /* In [0, n); 0 if n is 0. */
 uint64_t km_below(uint64_t *state, uint64_t n);
 /* KMOD_SEED, or one chosen when the program started. */

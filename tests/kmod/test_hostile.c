@@ -48,7 +48,7 @@ static void guessed_cookies(void)
 
 		switch (i % 4) {
 		case 0:
-			guess = km_random(&seed);
+			guess = random_next(&seed);
 			break;
 		case 1:
 			guess ^= 1ull << km_below(&seed, 64);
@@ -196,7 +196,7 @@ static void unasked_offsets(void)
 	for (int i = 0; i < 50; i++)
 		KM_OK(dv_map_try(theirs, cookie, i * page, page, ONECOPY_MAP_READ, &map));
 	for (unsigned long i = 0; i < tries; i++) {
-		uint64_t off = km_random(&seed) >> (16 + km_below(&seed, 36)) << 12;
+		uint64_t off = random_next(&seed) >> (16 + km_below(&seed, 36)) << 12;
 
 		if (i & 1)
 			off = map.map_offset + (km_below(&seed, 4096) - 2048) * page;

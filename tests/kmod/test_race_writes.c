@@ -153,7 +153,7 @@ static void owner(uint64_t seed, struct place *place)
 	uint8_t *at = reserve(), *next = reserve();
 
 	while (!board->stop) {
-		uint64_t of = km_random(&seed), cookie;
+		uint64_t of = random_next(&seed), cookie;
 		int end = km_below(&seed, ENDS);
 		size_t bytes = km_below(&seed, 4) ? SMALL : HUGE;
 		uint64_t tag = (of & ~PARTS) | ways(end) | (bytes == HUGE ? HUGE_SIZE : 0);
@@ -176,7 +176,7 @@ static void owner(uint64_t seed, struct place *place)
 			break;
 		}
 		place_publish(place, 0, 0);
-		watch(words, bytes, km_random(&seed) & ~PARTS, &seed);
+		watch(words, bytes, random_next(&seed) & ~PARTS, &seed);
 		unmap(words, bytes);
 		count(&board->ended[end]);
 	}

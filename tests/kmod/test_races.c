@@ -93,7 +93,7 @@ static void owner(uint64_t seed, struct place *place)
 	bool track = dv_info(fd).features & ONECOPY_FEATURE_TRACK;
 
 	while (!board->stop) {
-		uint64_t of = km_random(&seed), cookie;
+		uint64_t of = random_next(&seed), cookie;
 		uint32_t flags = DV_RO | (of & 64 ? ONECOPY_REGION_LINGER : 0) |
 				 (track && of & 128 ? ONECOPY_REGION_TRACK : 0);
 		int file;

@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../random.h"
+
 #define MESSAGES 12
 #define GUARD	 64 /* words around what is received */
 #define POOL	 ((size_t)1 << 18)
@@ -52,13 +54,6 @@ static uint64_t common, own; /* random numbers: all ranks' and this one's */
 static unsigned int static_pool[POOL];
 static unsigned int *pools[MEMORIES]; /* those that are one block for all */
 static size_t pool_used[MEMORIES];
-
-static uint64_t draw(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	return *state ^= *state << 17;
-}
 
 static void fail(const char *what, const struct message *m)
 {
@@ -108,7 +103,7 @@ static void take(struct message *m, int end)
 	}
 	if (!m->base || m->base == MAP_FAILED)
 		fail("no memory", m);
-	m->data = m->base + GUARD + draw(&own) % 1024;
+	m->data = m->base + GUARD + random_next(&own) % 1024;
 }
 
 static void give_back(struct message *m, int end)
@@ -143,27 +138,29 @@ static void drop_type(MPI_Datatype *type)
 
 static size_t some_words(size_t most)
 {
-	size_t limit = (size_t)4 << draw(&common) % 25;
+	size_t limit = (size_t)4 << random_next(&common) % 25;
 
 	if (limit > most)
 		limit = most;
-	return (size_t)(draw(&common) % (limit / 4 + 1));
+	return (size_t)(random_next(&common) % (limit / 4 + 1));
 }
 
 static void draw_message(struct message *m, int number, bool ordered, size_t most)
 {
-	*m = (struct message){.from = (int)(draw(&common) % (uint64_t)size),
+	*m = (struct message){.from = (int)(random_next(&common) % (uint64_t)size),
 			      .words = some_words(most)};
-	m->to = (m->from + 1 + (int)(draw(&common) % (uint64_t)(size - 1))) % size;
+	m->to = (m->from + 1 + (int)(random_next(&common) % (uint64_t)(size - 1))) % size;
 	m->tag = ordered ? 7 : number;
-	m->comm = ordered ? 0 : (int)(draw(&common) % 2);
-	m->wild = !ordered && draw(&common) % 2;
-	m->way = (enum way)(draw(&common) % WAYS);
+	m->comm = ordered ? 0 : (int)(random_next(&common) % 2);
+	m->wild = !ordered && random_next(&common) % 2;
+	m->way = (enum way)(random_next(&common) % WAYS);
 	for (int end = 0; end < 2; end++) {
-		size_t block = 1 + (size_t)(draw(&common) % 3000);
+		size_t block = 1 + (size_t)(random_next(&common) % 3000);
 
-		m->memory[end] = draw(&common) % 3 ? HEAP : (enum memory)(draw(&common) % MEMORIES);
-		if (draw(&common) % 4 || m->words < block)
+		m->memory[end] = random_next(&common) % 3
+					 ? HEAP
+					 : (enum memory)(random_next(&common) % MEMORIES);
+		if (random_next(&common) % 4 || m->words < block)
 			continue;
 		m->block[end] = block;
 	}
@@ -264,7 +261,7 @@ static void check(struct message *m)
 static void shuffle(int *order, int count)
 {
 	for (int i = count; i > 1; i--) {
-		int other = (int)(draw(&own) % (uint64_t)i), one = order[i - 1];
+		int other = (int)(random_next(&own) % (uint64_t)i), one = order[i - 1];
 
 		order[i - 1] = order[other];
 		order[other] = one;
@@ -451,9 +448,9 @@ int main(int argc, char **argv)
 		pthread_create(&forker, NULL, fork_children, NULL);
 	for (long round = atol(argv[2]); round; round--) {
 		static struct message messages[MESSAGES];
-		enum round kind = (enum round)(draw(&common) % kinds);
-		bool ordered = kind != PROBED && draw(&common) % 4 == 0;
-		int count = 1 + (int)(draw(&common) % MESSAGES);
+		enum round kind = (enum round)(random_next(&common) % kinds);
+		bool ordered = kind != PROBED && random_next(&common) % 4 == 0;
+		int count = 1 + (int)(random_next(&common) % MESSAGES);
 
 		memset(pool_used, 0, sizeof(pool_used));
 		for (int i = 0; i < count; i++)

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../random.h"
+
 #define BYTES	((size_t)192 << 10) /* of each memory that can be used */
 #define PAGE	4096u
 #define MOST	(IOV_MAX + 8)
@@ -51,9 +53,7 @@ static uint64_t state;
 
 static uint64_t next(void)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	return state ^= state << 17;
+	return random_next(&state);
 }
 
 static size_t below(size_t n)

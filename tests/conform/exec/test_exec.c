@@ -14,6 +14,7 @@
 #include "plans.h"
 #include "segment/alive.h"
 #include "../share.h"
+#include "../../random.h"
 
 /* @from of rank r is the rank whose bytes it must get. */
 static void repeat(struct job *job, struct oc_group *group, const struct oc_plan *plan, bool heap,
@@ -319,22 +320,22 @@ static void test_skip(struct job *job)
 
 	CHECK(memory);
 	for (uint64_t turn = 0; turn < TURNS; turn++) {
+		uint64_t drawn = random_next(&random);
 		uint32_t from, to;
 
-		random = random * 6364136223846793005u + 1442695040888963407u;
-		from = (uint32_t)(random >> 33) % job->nranks;
-		to = (from + 1 + (uint32_t)(random >> 45) % (job->nranks - 1)) % job->nranks;
+		from = (uint32_t)(drawn >> 33) % job->nranks;
+		to = (from + 1 + (uint32_t)(drawn >> 45) % (job->nranks - 1)) % job->nranks;
 		/* For long rank 0 is in none of them, and at the end of that stands still
 		 * until the others have come so far. */
 		if (turn / HELD % 2) {
-			from = 1 + (uint32_t)(random >> 33) % 2;
+			from = 1 + (uint32_t)(drawn >> 33) % 2;
 			to = 3 - from;
 		}
 		if (turn % HELD == 0 && turn / HELD % 2 && job->rank == 0)
 			share_hear(job, (int)(turn / HELD));
 		if (job->rank != from && job->rank != to)
 			oc_group_skip(group);
-		else if (random >> 60 || turn / HELD % 2)
+		else if (drawn >> 60 || turn / HELD % 2)
 			pair(job, group, from, to, memory, turn);
 		else
 			oc_group_skip(group);

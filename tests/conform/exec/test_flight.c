@@ -9,6 +9,7 @@
 #include "../share.h"
 #include "plans.h"
 #include "spread.h"
+#include "../../random.h"
 
 enum { OPS = 300, SLOTS = 20, BYTES = 300000, GAP = 0xd7 };
 enum kind { RING, CHAIN, SCAN, PASS, PAIR, NOBODY, KINDS };
@@ -45,8 +46,7 @@ struct test {
 
 static uint64_t shared_random(struct test *test, uint64_t below)
 {
-	test->random = test->random * 6364136223846793005u + 1442695040888963407u;
-	return (test->random >> 33) % below;
+	return random_next(&test->random) % below;
 }
 
 static struct choice choose(struct test *test, uint64_t seed)

@@ -10,6 +10,7 @@
 #include "../share.h"
 #include "plan/check.h"
 #include "spread.h"
+#include "../../random.h"
 
 enum { TURNS = 200, RANKS = 4, BYTES = 100000, ALL = RANKS * BYTES, GAP = 0xd7 };
 
@@ -41,8 +42,7 @@ static uint64_t shared_random(uint64_t below)
 {
 	static uint64_t state = 1;
 
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (state >> 33) % below;
+	return random_next(&state) % below;
 }
 
 static struct turn choose(struct job *job, uint64_t seed)

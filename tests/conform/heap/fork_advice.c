@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "fork_blocks.h"
+#include "../../random.h"
 
 #define PAGE   ((size_t)4096)
 #define PAGES  ((size_t)1024)
@@ -136,10 +137,8 @@ static void any(void)
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t r[4];
 
-		for (int k = 0; k < 4; k++) {
-			state = state * 6364136223846793005ull + 1442695040888963407ull;
-			r[k] = (size_t)(state >> 33);
-		}
+		for (int k = 0; k < 4; k++)
+			r[k] = (size_t)(random_next(&state) >> 1);
 		r[1] %= PAGES;
 		advise((int)(r[0] % COUNT), r[1], 1 + r[2] % (PAGES - r[1]) / (1 + r[3] % 7),
 		       kinds[r[3] / 7 % 4]);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "fork_blocks.h"
+#include "../../random.h"
 
 /* A second mapping of the arena, as a peer has it. */
 static char *peer_view(void)
@@ -88,17 +89,15 @@ static volatile bool stop;
 
 static void *churn(void *arg)
 {
-	uintptr_t state = (uintptr_t)arg * 77 + 1;
+	uint64_t state = (uintptr_t)arg;
 
 	while (!stop) {
-		size_t bytes = 16 * KIB << state % 10;
+		size_t bytes = 16 * KIB << random_next(&state) % 10;
 		char *p = malloc(bytes);
 
 		CHECK(p);
 		p[0] = p[bytes - 1] = 1;
 		free(p);
-		state = state * 6364136223846793005ull + 1442695040888963407ull;
-		state ^= state >> 33;
 	}
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../heap_probe.h"
+#include "../../random.h"
 
 #define SLOTS	 256
 #define STRIDE	 4096
@@ -30,24 +31,16 @@ static long in_arena, outside;
 static struct probe arena;
 static long ops;
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dull;
-}
-
 /* Sizes by order of magnitude, so that both sides of every threshold occur. */
 static size_t random_size(uint64_t *state)
 {
-	unsigned int bits = next_random(state) % 27;
-	size_t size = next_random(state) & (((size_t)1 << bits) - 1);
+	unsigned int bits = random_next(state) % 27;
+	size_t size = random_next(state) & (((size_t)1 << bits) - 1);
 
-	if (next_random(state) % 8 == 0)
+	if (random_next(state) % 8 == 0)
 		size = (size_t)1 << bits;
-	if (next_random(state) % 16 == 0)
-		size = (16 << 10) - 2 + next_random(state) % 4;
+	if (random_next(state) % 16 == 0)
+		size = (16 << 10) - 2 + random_next(state) % 4;
 	return size;
 }
 
@@ -119,7 +112,7 @@ static void step(struct slot *slot, uint64_t *state)
 
 	if (__atomic_load_n(&live, __ATOMIC_RELAXED) + bytes > LIVE_MAX)
 		bytes &= 0xffff;
-	switch (next_random(state) % 8) {
+	switch (random_next(state) % 8) {
 	case 0:
 	case 1:
 		drop(slot);
@@ -133,7 +126,7 @@ static void step(struct slot *slot, uint64_t *state)
 		break;
 	case 3:
 		drop(slot);
-		align = (size_t)16 << next_random(state) % 19;
+		align = (size_t)16 << random_next(state) % 19;
 		CHECK(!posix_memalign(&p, align, bytes));
 		CHECK(((uintptr_t)p & (align - 1)) == 0);
 		fill(slot, p, bytes);
@@ -160,7 +153,7 @@ static void *run(void *arg)
 	uint64_t state = (uintptr_t)arg * 0x9e3779b97f4a7c15ull + 1;
 
 	for (long i = 0; i < ops; i++) {
-		struct slot *slot = &slots[next_random(&state) % SLOTS];
+		struct slot *slot = &slots[random_next(&state) % SLOTS];
 
 		pthread_mutex_lock(&slot->lock);
 		step(slot, &state);

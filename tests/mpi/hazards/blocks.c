@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "pattern.h"
+#include "../../random.h"
 
 #define RANKS 8
 #define ROOM  ((int)8 << 10) /* words of a block at most */
@@ -15,13 +16,12 @@
 static int rank, size;
 static int counts[RANKS], displs[RANKS], gets[RANKS];
 static unsigned int *out, *in;
-static unsigned long long state; /* the same on all ranks */
+static uint64_t state; /* the same on all ranks */
 static int stretch, quiet, apart;
 
 static unsigned int dice(unsigned int sides)
 {
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned int)(state >> 33) % sides;
+	return (unsigned int)(random_next(&state) % sides);
 }
 
 /* Words from one rank to another; every rank draws all of them. */

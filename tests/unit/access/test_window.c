@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../peers.h"
+#include "../../random.h"
 
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
@@ -16,15 +17,6 @@
 enum { RANKS = 5, ROOM = 32, RESIDENT = 4, THREADS = 3, TURNS = 400, ASKS = 6 };
 
 static const uint64_t arena = 5 * GIB + 64 * MIB;
-
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
 
 /* [off, off + len) is memory in one piece, and that of the peer's file. */
 static int check_place(struct peers *peers, uint32_t rank, uint64_t off, size_t len)
@@ -142,9 +134,9 @@ static int run_storm(struct peers *peers, uint64_t seed)
 		oc_window_begin(&use, &peers->node);
 		use.urgent = turn % 2;
 		for (int i = 0; i < ASKS; i++) {
-			rank[i] = 1 + (uint32_t)(next_random(&state) % (RANKS - 1));
+			rank[i] = 1 + (uint32_t)(random_next(&state) % (RANKS - 1));
 			/* Each thread has words of its own. */
-			off[i] = next_random(&state) % 64 * MIB + seed * 64;
+			off[i] = random_next(&state) % 64 * MIB + seed * 64;
 			at[i] = (uint64_t *)oc_window_at(&use, &peers->node, rank[i], off[i],
 							 4 * MIB - 4096);
 			if (at[i])

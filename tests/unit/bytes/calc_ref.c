@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "calc_ref.h"
+#include "../../random.h"
 
 #include <complex.h>
 #include <float.h>
@@ -361,21 +362,10 @@ bool ref_same(enum oc_calc_op op, enum oc_type type, const void *x, const void *
 	       same_part(types[type].value, (const char *)x + at, (const char *)y + at);
 }
 
-uint64_t ref_next(uint64_t *seed)
-{
-	uint64_t x = *seed;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*seed = x;
-	return x * 0x2545f4914f6cdd1d;
-}
-
 static void random_part(enum oc_type type, void *out, uint64_t *seed)
 {
 	static const long double special[] = {0.0L, -0.0L, 1.0L, -1.0L, INFINITY, -INFINITY};
-	uint64_t r = ref_next(seed);
+	uint64_t r = random_next(seed);
 	uint64_t shape = r >> 32 & 63;
 
 	if (types[type].kind != REAL) {
@@ -397,7 +387,7 @@ void ref_random(enum oc_type type, void *out, uint64_t *seed)
 	char *p = out;
 
 	for (size_t i = 0; i < types[type].extent; i++)
-		p[i] = (char)(ref_next(seed) >> 24);
+		p[i] = (char)(random_next(seed) >> 24);
 	if (!types[type].at) {
 		random_part(type, p, seed);
 		return;

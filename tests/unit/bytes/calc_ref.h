@@ -30,7 +30,4 @@ bool ref_same(enum oc_calc_op op, enum oc_type type, const void *x, const void *
  * both signs, infinities, NaN, and noise in the padding. */
 void ref_random(enum oc_type type, void *out, uint64_t *seed);
 
-/* The next number of a sequence (xorshift64*, Vigna 2016). @seed not 0. */
-uint64_t ref_next(uint64_t *seed);
-
 #endif

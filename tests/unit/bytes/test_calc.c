@@ -13,6 +13,7 @@
 #include "bytes/calc.h"
 #include "bytes/isa.h"
 #include "calc_ref.h"
+#include "../../random.h"
 
 #define MAX_SRC	  9
 #define MAX_DST	  5
@@ -34,7 +35,7 @@ static uint64_t seed = 20240229;
 
 static size_t below(size_t n)
 {
-	return (size_t)(ref_next(&seed) >> 33) % n;
+	return (size_t)(random_next(&seed) >> 33) % n;
 }
 
 static unsigned char guard_byte(size_t i)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "machine.h"
+#include "../../random.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,21 +13,9 @@
 
 enum outcome { BLOCKED, MOVED, DONE, FAILED };
 
-/* xorshift64*, Vigna 2016 */
-uint64_t machine_random(uint64_t *state)
-{
-	uint64_t x = *state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * 0x2545f4914f6cdd1du;
-}
-
 static uint32_t below(struct machine *m, uint32_t bound)
 {
-	return (uint32_t)((machine_random(&m->random) >> 32) * bound >> 32);
+	return (uint32_t)((random_next(&m->random) >> 32) * bound >> 32);
 }
 
 static enum outcome __attribute__((format(printf, 2, 3)))

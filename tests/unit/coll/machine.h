@@ -63,8 +63,6 @@ static inline uint8_t machine_fold(uint8_t a, uint8_t b)
 	return (uint8_t)(a * 31u + b + 1u);
 }
 
-uint64_t machine_random(uint64_t *state);
-
 /* True if every plan ran to its end; else why[] says what happened. Overwrites
  * the slots of ranks that have ended. */
 bool machine_run(struct machine *machine);

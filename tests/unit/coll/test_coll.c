@@ -11,6 +11,7 @@
 #include "plan/check.h"
 #include "plan/draft.h"
 #include "trial.h"
+#include "../../random.h"
 
 static unsigned long runs;
 
@@ -93,7 +94,7 @@ static void finish(struct trial *t)
 
 	m->size = t->size;
 	m->granule = t->granule;
-	m->random = machine_random(&trial_seed);
+	m->random = random_next(&trial_seed);
 	for (uint32_t r = 0; r < t->size; r++) {
 		if (!m->rank[r].plan)
 			trial_die(t, "no plan for rank %u", r);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "trial.h"
+#include "../../random.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ void trial_die(const struct trial *t, const char *fmt, ...)
 
 uint32_t trial_dice(uint32_t sides)
 {
-	return (uint32_t)((machine_random(&trial_seed) >> 32) * sides >> 32);
+	return (uint32_t)((random_next(&trial_seed) >> 32) * sides >> 32);
 }
 
 static uint8_t *random_bytes(const struct trial *t, size_t bytes)
@@ -35,7 +36,7 @@ static uint8_t *random_bytes(const struct trial *t, size_t bytes)
 	if (!p)
 		trial_die(t, "out of memory");
 	for (size_t i = 0; i < bytes; i++)
-		p[i] = (uint8_t)(machine_random(&trial_seed) >> 40);
+		p[i] = (uint8_t)(random_next(&trial_seed) >> 40);
 	return p;
 }
 
@@ -201,7 +202,7 @@ static uint64_t block(struct trial *t)
 /* Places @t->size blocks in a random order with gaps; the span they need. */
 static uint64_t place(struct trial *t, const uint64_t *len, uint64_t *off)
 {
-	uint32_t order[RANKS];
+	uint32_t order[RANKS] = {0};
 	uint64_t at = 0;
 
 	for (uint32_t r = 0; r < t->size; r++) {

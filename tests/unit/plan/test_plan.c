@@ -15,6 +15,7 @@
 #include "plan/draft.h"
 #include "../coll/trial.h"
 #include "../expect.h"
+#include "../../random.h"
 
 #define RANK 1u
 #define MANY 4u
@@ -124,7 +125,7 @@ static uint64_t odd_number(void)
 					   0xfffe,     0xffff,	   0x10000,    0x7fffffff,
 					   UINT32_MAX, 1ull << 32, UINT64_MAX, UINT64_MAX >> 2};
 
-	return trial_dice(4) ? numbers[trial_dice(16)] : machine_random(&trial_seed);
+	return trial_dice(4) ? numbers[trial_dice(16)] : random_next(&trial_seed);
 }
 
 static void spoil(uint8_t *bytes, size_t size)
