@@ -94,7 +94,7 @@ char *oc_arena_map_piece(char *seeds, size_t step, uint64_t off, size_t len)
 	/* What is locked would be filled at once: mlockall(2). */
 	munlock(seed, PAGE);
 	/* As long as it has to be, though the seed is a page: mremap(2). */
-	if (mremap(seed, 0, skip + len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+	if (oc_quiet_mremap(seed, 0, skip + len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
 		munmap(hole, room);
 		return MAP_FAILED;
 	}
