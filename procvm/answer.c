@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "access/access.h"
 #include "access/cma.h"
@@ -136,16 +137,36 @@ static bool is_special(const struct oc_procvm_call *call)
 	return false;
 }
 
+/* A list that is in no known memory, for MPICH has them in blocks of the C library, is asked of
+ * the kernel: one system call more, before one that is spared. */
+static bool take_list(const struct iovec **list, unsigned long count, struct iovec *room)
+{
+	size_t bytes = count * sizeof(*room);
+	struct iovec to = {room, bytes}, from = {(void *)(uintptr_t)*list, bytes};
+	struct oc_procvm_call call = {OC_GET, getpid(), &to, 1, &from, 1, 0};
+
+	if (oc_procvm_known(*list, bytes))
+		return true;
+	if (count > OC_PROCVM_LIST || oc_procvm_by_system(&call) != (ssize_t)bytes)
+		return false;
+	*list = room;
+	return true;
+}
+
+bool oc_procvm_take_lists(struct oc_procvm_call *call, struct oc_procvm_lists *lists)
+{
+	return !call->flags && call->nlocal <= IOV_MAX && call->nremote <= IOV_MAX &&
+	       take_list(&call->local, call->nlocal, lists->local) &&
+	       take_list(&call->remote, call->nremote, lists->remote);
+}
+
 bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
 			  const struct oc_procvm_call *call)
 {
 	struct parts parts;
 	struct part part;
 
-	if (call->flags || call->nlocal > IOV_MAX || call->nremote > IOV_MAX ||
-	    !oc_procvm_known(call->local, call->nlocal * sizeof(*call->local)) ||
-	    !oc_procvm_known(call->remote, call->nremote * sizeof(*call->remote)) ||
-	    sum(call->local, call->nlocal) > BYTES_MAX ||
+	if (sum(call->local, call->nlocal) > BYTES_MAX ||
 	    sum(call->remote, call->nremote) > BYTES_MAX || is_special(call))
 		return false;
 	for (begin(&parts, call); look(&parts, &part); skip(&parts, part.here.iov_len))

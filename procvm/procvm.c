@@ -97,6 +97,8 @@ static bool is_alive(const struct oc_node *node, const struct peer *peer)
 static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
 {
 	struct peer wanted = {.pid = (uint32_t)call->pid}, *peer;
+	struct oc_procvm_call readable = *call;
+	struct oc_procvm_lists lists;
 	int saved = errno;
 	ssize_t done;
 	bool alive;
@@ -106,11 +108,12 @@ static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call
 	peer = bsearch(&wanted, peers, npeers, sizeof(*peers), by_pid);
 	if (!peer)
 		return oc_procvm_by_system(call);
-	alive = oc_procvm_can_answer(node, peer->rank, call) && is_alive(node, peer);
+	alive = oc_procvm_take_lists(&readable, &lists) &&
+		oc_procvm_can_answer(node, peer->rank, &readable) && is_alive(node, peer);
 	errno = saved;
 	if (!alive)
 		return oc_procvm_leave(call, &counts);
-	done = oc_procvm_answer(node, peer->rank, call, stream_from, &counts);
+	done = oc_procvm_answer(node, peer->rank, &readable, stream_from, &counts);
 	if (done >= 0)
 		errno = saved;
 	return done;

@@ -200,17 +200,24 @@ static void try_call(const struct call *call, char *before, char *by_library, ch
 
 static void try_random(long calls, char *room)
 {
-	static struct call call;
+	static struct call still;
 	size_t all = (size_t)HALF * BYTES + PAGE;
+	/* Memory that nobody knows. */
+	struct call *block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	require(block != MAP_FAILED, "memory");
 	for (long i = 0; i < calls; i++) {
-		call.write = below(2);
-		call.pid = theirs.pid;
-		call.nlocal = some_list(call.local, &mine);
-		call.nremote = some_list(call.remote, &theirs);
-		call.flags = below(100) ? 0 : 1;
-		try_call(&call, room, room + all, room + 2 * all);
+		struct call *call = below(2) ? &still : block;
+
+		call->write = below(2);
+		call->pid = theirs.pid;
+		call->nlocal = some_list(call->local, &mine);
+		call->nremote = some_list(call->remote, &theirs);
+		call->flags = below(100) ? 0 : 1;
+		try_call(call, room, room + all, room + 2 * all);
 	}
+	munmap(block, sizeof(*block));
 }
 
 /* Both say this, of one piece of a page. */
