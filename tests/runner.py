@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from job import Finished, Job
 
 ROOT = Path(__file__).resolve().parent.parent
-PRELOAD = "preload/libonecopy-openmpi4.so"
+PRELOAD = "preload/libonecopy-{abi}.so"
+
+# To a shell, the rank that it runs for, by Hydra or by Open MPI's launcher.
+RANK = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
 
 # Root is what containers and CI have; more ranks than cores is what most tests want. Unbound, for two test workers
 # would otherwise both bind their ranks to core 0. The second set is for Open MPI 5's launcher.
@@ -23,8 +27,32 @@ MPI_ENV = {
     "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
 
+# MPIs copy their messages through their own segments then.
+NO_SINGLE_COPY = {
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "MPIR_CVAR_CH4_CMA_ENABLE": "0",
+    "I_MPI_SHM_CMA": "0",
+}
+
 # mpirun ends a job one of whose ranks has died; not so with this.
 OUTLIVE = {"OMPI_MCA_orte_enable_recovery": "1"}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An MPI to run programs of."""
+
+    name: str
+    abi: str
+    mpirun: str
+    mpicc: str
+    mpifort: str
+    #: How its mpirun is told of a variable for the ranks alone.
+    variable: Callable[[str, str], list[str]]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+OPEN_MPI = Mpi("openmpi", "openmpi4", "mpirun", "mpicc", "mpifort", lambda n, v: ["-x", f"{n}={v}"], MPI_ENV)
 
 
 def build_dir() -> Path:
@@ -34,15 +62,16 @@ def build_dir() -> Path:
 class Runner:
     """Starts jobs; whatever still runs when the test is over is killed."""
 
-    def __init__(self, build: Path, cwd: Path) -> None:
+    def __init__(self, build: Path, cwd: Path, mpi: Mpi = OPEN_MPI) -> None:
         self.build = build
         self.cwd = cwd
+        self.mpi = mpi
         self._jobs: list[Job] = []
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The user's environment without its ONECOPY_ variables, with MPI_ENV and then `env`."""
+        """The user's environment without its ONECOPY_ variables, with the MPI's and then `env`."""
         base = {k: v for k, v in os.environ.items() if not k.startswith("ONECOPY") and k != "LD_PRELOAD"}
-        return {**base, **MPI_ENV, **(env or {})}
+        return {**base, **self.mpi.env, **(env or {})}
 
     def start(self, *argv: str | Path, env: Mapping[str, str] | None = None) -> Job:
         job = Job([str(a) for a in argv], self.environment(env), self.cwd)
@@ -58,11 +87,16 @@ class Runner:
         finished = job.wait(timeout)
         return job.expect_success(finished) if check else finished
 
+    def library(self, preload: bool | str = True) -> Path | None:
+        """The preload library of the MPI, or another one of the build, in whose name {abi} stands for the MPI's."""
+        name = PRELOAD if preload is True else preload
+        return self.build / name.format(abi=self.mpi.abi) if name else None
+
     def mpirun_argv(self, ranks: int, *argv: str | Path, preload: bool | str = True) -> list[str]:
-        # -x sets the preload for the ranks and spares mpirun: these tests are about the ranks.
-        library = PRELOAD if preload is True else preload
-        inject = ["-x", f"LD_PRELOAD={self.build / library}"] if library else []
-        return ["mpirun", "-n", str(ranks), *inject, *map(str, argv)]
+        # For the ranks, which these tests are about, and not for mpirun.
+        library = self.library(preload)
+        inject = self.mpi.variable("LD_PRELOAD", str(library)) if library else []
+        return [self.mpi.mpirun, "-n", str(ranks), *inject, *map(str, argv)]
 
     def start_mpi(
         self, ranks: int, *argv: str | Path, env: Mapping[str, str] | None = None, preload: bool = True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from job import Finished
-from runner import PRELOAD, Runner
+from runner import Runner
 
 HERE = Path(__file__).resolve().parent
 
@@ -59,7 +59,7 @@ def preloaded(runner: Runner, compiled: Callable[[str], Path]) -> Callable[..., 
         timeout: float = 60,
         check: bool = True,
     ) -> Finished:
-        preload = str(runner.build / PRELOAD)
+        preload = str(runner.library())
         argv = [program, *args]
         if program.endswith(".py"):
             argv[0] = str(next(HERE.glob(f"*/{program}")))

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from runner import OPEN_MPI, Mpi
 
 HERE = Path(__file__).resolve().parent
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-ffp-contract=off", "-Wall"]
@@ -17,20 +19,22 @@ MakeProgram = Callable[..., Path]
 
 
 class Programs:
-    def __init__(self, where: Path) -> None:
+    def __init__(self, where: Path, mpi: Mpi = OPEN_MPI) -> None:
         self.where = where
+        self.mpi = mpi
 
     def build(self, name: str, sources: Sequence[str], *flags: str, compiler: str = "mpicc") -> Path:
         """The program `name`, from files of this directory. Fails the test when it does not compile."""
         program = self.where / name
         if program.exists():
             return program
-        if not shutil.which(compiler):
-            pytest.fail(f"{compiler} is missing: run `make deps`")
+        wrapper = {"mpicc": self.mpi.mpicc, "mpifort": self.mpi.mpifort}.get(compiler, compiler)
+        if not shutil.which(wrapper):
+            pytest.fail(f"{wrapper} is missing: run `make deps`")
         options = CFLAGS if compiler in ("mpicc", "cc") else ["-O1"]
         modules = ["-J", str(self.where)] if compiler == "mpifort" else []
         command = [
-            compiler,
+            wrapper,
             *options,
             *modules,
             "-o",
@@ -38,7 +42,8 @@ class Programs:
             *[str(HERE / source) for source in sources],
             *flags,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        env = {**os.environ, **self.mpi.env}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
         return program
 

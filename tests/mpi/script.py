@@ -114,7 +114,7 @@ def one_line(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def scripts(draw: st.DrawFn, max_lines: int = 100) -> Script:
+def scripts(draw: st.DrawFn, max_lines: int = 100, max_ranks: int = 8) -> Script:
     lines = [draw(one_line()) for _ in range(draw(st.integers(max_lines // 2, max_lines)))]
     level = draw(st.sampled_from(["single", "single", "multiple"]))
     if level == "multiple":
@@ -123,4 +123,4 @@ def scripts(draw: st.DrawFn, max_lines: int = 100) -> Script:
         lines.append(f"churn {draw(st.integers(1, 12))}")
     if draw(st.booleans()):
         lines.append("leak")
-    return Script(draw(st.integers(2, 8)), (f"init {level}", *lines))
+    return Script(draw(st.integers(2, max_ranks)), (f"init {level}", *lines))

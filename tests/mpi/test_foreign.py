@@ -11,16 +11,13 @@ from pathlib import Path
 import pytest
 from mpi.programs import Programs
 from mpi.stats import moved, stats
-from runner import Runner
+from runner import NO_SINGLE_COPY, Runner
 
 MODULE = Path("/dev/onecopy").exists()
 needs_module = pytest.mark.skipif(not MODULE, reason="the kernel module is not loaded")
 
-# Open MPI's own single copy reads a rank's memory behind our back: none of that here.
-NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-
 # The library with one mechanism more.
-PROC = "tests/libonecopy-proc-openmpi4.so"
+PROC = "tests/libonecopy-proc-{abi}.so"
 
 KINDS = ["stack", "static", "mapped", "shared"]
 

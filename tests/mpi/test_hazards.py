@@ -17,7 +17,7 @@ import pytest
 from job import Job, JobError, shm_files
 from mpi.programs import HERE, MakeProgram, Programs
 from mpi.stats import moved, served, stats
-from runner import PRELOAD, Runner
+from runner import NO_SINGLE_COPY, RANK, Runner
 
 KILLS = longform.rounds("ONECOPY_TEST_KILLS", 10, 200)
 
@@ -40,9 +40,6 @@ MOVED_BY: Mapping[str, tuple[str, ...]] = {
     "module": ("map", "kcopy"),
 }
 
-# Without it Open MPI's messages move although their sender does nothing, and the buffers of some tests hang it.
-NO_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-
 
 def run_mode(runner: Runner, ranks: int, binary: Path, mode: str, env: Mapping[str, str] | None = None) -> None:
     """Runs it in a mode; whatever it calls is served, by what the mode is about."""
@@ -62,6 +59,7 @@ def run_mode(runner: Runner, ranks: int, binary: Path, mode: str, env: Mapping[s
 
 @modes
 def test_progress(runner: Runner, program: MakeProgram, mode: str) -> None:
+    # By a single copy messages would move although their sender does nothing.
     run_mode(runner, 4, program("progress"), mode, NO_SINGLE_COPY)
 
 
@@ -111,6 +109,7 @@ def test_overwritten_at_once(runner: Runner, program: MakeProgram, mode: str) ->
 def test_refused(runner: Runner, program: MakeProgram, when: str) -> None:
     """One rank may not read others: known from the probes, or found out by a copy."""
     path = runner.cwd / "stats"
+    # Nor may the MPI itself: some hang.
     env = {"ONECOPY_MECH": "cma", "ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **NO_SINGLE_COPY}
     runner.mpirun(4, program("refused"), when, env=env)
     lines = stats(path)
@@ -252,7 +251,7 @@ def test_uncommitted_type(runner: Runner, program: MakeProgram) -> None:
 @pytest.mark.parametrize("setting", ["ONECOPY_MIN=1", "ONECOPY_HEAP=off", "ONECOPY_MECH=staged", "ONECOPY=off"])
 def test_unequal_settings(runner: Runner, program: MakeProgram, setting: str) -> None:
     """Ranks with environments of their own still decide alike."""
-    script = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || export {setting}; exec "$0"'
+    script = f'[ "{RANK}" != 0 ] || export {setting}; exec "$0"'
     runner.mpirun(3, "sh", "-c", script, program("many"), timeout=90)
 
 
@@ -260,8 +259,8 @@ def test_unequal_settings(runner: Runner, program: MakeProgram, setting: str) ->
 def test_unequal_preload(runner: Runner, program: MakeProgram, with_us: str) -> None:
     """Ranks that run without us hold nobody up, and communicators without them are served."""
     path = runner.cwd / "stats"
-    preload = f"export LD_PRELOAD={runner.build / PRELOAD} ONECOPY_STATS={path}"
-    script = f'case "$(echo {with_us} | cut -c $((OMPI_COMM_WORLD_RANK + 1)))" in 1) {preload} ;; esac; exec "$0" "$1"'
+    preload = f"export LD_PRELOAD={runner.library()} ONECOPY_STATS={path}"
+    script = f'case "$(echo {with_us} | cut -c $(({RANK} + 1)))" in 1) {preload} ;; esac; exec "$0" "$1"'
     ranks = len(with_us)
     argv = runner.mpirun_argv(ranks, "sh", "-c", script, program("unequal"), with_us, preload=False)
     runner.run(*argv)
@@ -277,7 +276,7 @@ def test_malloc_where_served(runner: Runner, program: MakeProgram, ranks: int, w
 
 def test_malloc_of_refused_ranks(runner: Runner, program: MakeProgram) -> None:
     """So is that of ranks with whom another one will have nothing to do."""
-    script = '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export ONECOPY=off; exec "$0" plain'
+    script = f'[ "{RANK}" != 1 ] || export ONECOPY=off; exec "$0" plain'
     runner.mpirun(3, "sh", "-c", script, program("places"))
 
 
@@ -369,7 +368,7 @@ def test_off(runner: Runner, program: MakeProgram) -> None:
 def test_not_mpi(runner: Runner, argv: list[str]) -> None:
     """The preload library may get into any program, and adds nothing to what it says."""
     alone = runner.run(*argv)
-    ours = runner.run(*argv, env={"LD_PRELOAD": str(runner.build / PRELOAD)})
+    ours = runner.run(*argv, env={"LD_PRELOAD": str(runner.library())})
     assert (ours.stdout, ours.stderr) == (alone.stdout, alone.stderr)
 
 
@@ -437,7 +436,7 @@ def test_other_mpi(runner: Runner, programs: Programs) -> None:
     flags = [f"-L{library.parent}", "-l:libothermpi.so", f"-Wl,-rpath,{library.parent}"]
     binary = programs.build("otherprogram", ["hazards/otherprogram.c"], *flags, compiler="cc")
     path = runner.cwd / "stats"
-    env = {"LD_PRELOAD": str(runner.build / PRELOAD), "ONECOPY_STATS": str(path), "ONECOPY_VERBOSE": "1"}
+    env = {"LD_PRELOAD": str(runner.library()), "ONECOPY_STATS": str(path), "ONECOPY_VERBOSE": "1"}
     done = runner.run(binary, env=env)
     assert "not used: the MPI is not the one" in done.stderr
     assert [line["calls"]["bcast"]["passed"] for line in stats(path)] == [1]

@@ -14,7 +14,7 @@ import pytest
 from job import Finished
 from mpi.programs import Programs
 from mpi.stats import stats
-from runner import PRELOAD, ROOT, Runner
+from runner import ROOT, Runner
 
 RANKS, TURNS, MIB = 3, 20, 1 << 20
 ALL = RANKS * TURNS
@@ -146,7 +146,7 @@ def test_no_room(runner: Runner, counted: Path) -> None:
     """Ranks that cannot make their file run on without; it is not a signal that tells them."""
     where = runner.cwd / "records"
     where.mkdir()
-    env = {"LD_PRELOAD": str(runner.build / PRELOAD), "ONECOPY_STATS": f"{where}/", "ONECOPY_VERBOSE": "1"}
+    env = {"LD_PRELOAD": str(runner.library()), "ONECOPY_STATS": f"{where}/", "ONECOPY_VERBOSE": "1"}
     # So small a limit the MPI itself does not survive, and would leave its file behind.
     env["OMPI_MCA_btl"] = "self"
     finished = runner.run("sh", "-c", 'ulimit -f 8; exec "$0"', counted, env=env, check=False)

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 CALLS = longform.rounds("ONECOPY_TEST_CALLS", 1000, 5000)
 ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 60, 600)
 
-WINDOWS = "tests/libonecopy-windows-openmpi4.so"
+WINDOWS = "tests/libonecopy-windows-{abi}.so"
 
 
 @pytest.fixture(scope="module")

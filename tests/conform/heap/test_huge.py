@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from job import Finished
-from runner import PRELOAD, Runner
+from runner import Runner
 
 Compiled = Callable[[str], Path]
 SKIPPED = 77
@@ -32,7 +32,7 @@ def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
     """case(name, *wrapper): runs a case of huge_cases.c under the preload, by way of `wrapper`."""
 
     def run(name: str, *wrapper: str, thp: str = "always") -> Finished:
-        env = [f"LD_PRELOAD={runner.build / PRELOAD}", f"ONECOPY_THP={thp}"]
+        env = [f"LD_PRELOAD={runner.library()}", f"ONECOPY_THP={thp}"]
         finished = runner.run(*wrapper, "env", *env, str(compiled("huge_cases")), name, timeout=120, check=False)
         if finished.returncode == SKIPPED:
             pytest.skip("no transparent huge pages here")

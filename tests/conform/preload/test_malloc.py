@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from job import Finished
-from runner import PRELOAD, Runner
+from runner import Runner
 
 Preloaded = Callable[..., Finished]
 
@@ -60,14 +60,14 @@ def test_torture_little_kept(preloaded: Preloaded) -> None:
 @pytest.mark.parametrize("place", ["above", "below"])
 def test_odd_allocator(runner: Runner, compiled: Callable[[str], Path], place: str) -> None:
     """An allocator that lacks memalign, valloc and malloc_usable_size never meets a block of another's."""
-    ours, odd = str(runner.build / PRELOAD), str(compiled("odd_malloc"))
+    ours, odd = str(runner.library()), str(compiled("odd_malloc"))
     preload = f"{odd}:{ours}" if place == "above" else f"{ours}:{odd}"
     runner.run(compiled("mixed_malloc"), place, env={"LD_PRELOAD": preload})
 
 
 def test_without_mpi(runner: Runner) -> None:
     """A program without MPI gets no arena and loads no allocator."""
-    maps = runner.run("cat", "/proc/self/maps", env={"LD_PRELOAD": str(runner.build / PRELOAD)}).stdout
+    maps = runner.run("cat", "/proc/self/maps", env={"LD_PRELOAD": str(runner.library())}).stdout
     assert "libonecopy" in maps
     assert "onecopy-heap" not in maps
     assert "mimalloc" not in maps

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "pattern.h"
+#include "rank.h"
 
 #define WORDS ((size_t)1 << 17)
 
@@ -38,7 +39,7 @@ static void refuse(void)
 
 int main(int argc, char **argv)
 {
-	const char *rank_name = getenv("OMPI_COMM_WORLD_RANK");
+	const char *rank_name = rank_said();
 	int before = argc > 1 && !strcmp(argv[1], "before");
 	int rank, size;
 

@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rank.h"
+
 #define OURS (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)
 
 static const char *what = "";
@@ -27,7 +29,7 @@ char *getenv(const char *name)
 {
 	size_t len = strlen(name);
 
-	if (nameless && !strcmp(name, "PMIX_NAMESPACE")) {
+	if (nameless && (!strcmp(name, "PMIX_NAMESPACE") || !strcmp(name, "PMI_FD"))) {
 		nameless = false;
 		return NULL;
 	}
@@ -75,7 +77,7 @@ int main(int argc, char **argv)
 	int rank, data[4096];
 
 	nameless = argc == 4;
-	if (argc > 2 && !strcmp(argv[1], getenv("OMPI_COMM_WORLD_RANK")))
+	if (argc > 2 && !strcmp(argv[1], rank_said()))
 		what = argv[2];
 	if (!strcmp(what, "late"))
 		sleep(1);
