@@ -5,6 +5,8 @@
 /* What differs from one MPI ABI to another. One abi_*.c is built into each
  * preload library, with that MPI's mpi.h. */
 
+#include <stdbool.h>
+
 #include <mpi.h>
 
 #include "bytes/calc.h"
@@ -24,11 +26,24 @@ struct oc_abi {
 
 extern struct oc_abi oc_abi;
 
+/* Whether MPI_Iprobe moves what is in flight, on a communicator of one process, too. */
+extern const bool oc_abi_probe_moves;
+
+/* Whether the MPI asks a server of PMI for its job before it looks for one of PMIx. */
+extern const bool oc_abi_pmi_first;
+
 /* Fills oc_abi and the tables below. 0, or -ENOENT with a handle missing. */
 int oc_abi_init(void);
 
 /* What a predefined handle means to CALC; NONE for anything else. */
 enum oc_type oc_abi_type(MPI_Datatype type);
 enum oc_calc_op oc_abi_op(MPI_Op op);
+
+/*
+ * Whether elements are laid out as CALC has them. Another Fortran compiler may have
+ * other default kinds, MPI_2INTEGER then is a pair of them. The gaps in a pair are no
+ * part of its size: what tells is how far one element is from the next.
+ */
+bool oc_abi_is_laid_out(MPI_Datatype type, enum oc_type means);
 
 #endif

@@ -3,13 +3,14 @@
 #include "abi.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "pmpi.h"
 #include "type_sizes.h"
 
 struct oc_abi oc_abi;
+const bool oc_abi_probe_moves = true;
+const bool oc_abi_pmi_first = false;
 
 static struct {
 	const char *name;
@@ -90,21 +91,6 @@ static struct {
 	{"ompi_mpi_op_maxloc", OC_MAXLOC, NULL}, {"ompi_mpi_op_minloc", OC_MINLOC, NULL},
 };
 
-/*
- * Whether elements are laid out as CALC has them. Another Fortran compiler may have
- * other default kinds, MPI_2INTEGER then is a pair of them. The gaps in a pair are no
- * part of its size: what tells is how far one element is from the next.
- */
-static bool is_laid_out(void *handle, enum oc_type type)
-{
-	MPI_Aint low, extent;
-
-	if (pmpi()->Type_get_extent(handle, &low, &extent) || low ||
-	    (size_t)extent != oc_type_size(type))
-		return false;
-	return type >= OC_FLOAT_INT || oc_type_bytes(handle, 1) == (size_t)extent;
-}
-
 int oc_abi_init(void)
 {
 	oc_abi.comm_world = oc_pmpi_symbol("ompi_mpi_comm_world");
@@ -126,7 +112,7 @@ int oc_abi_init(void)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		types[i].handle = oc_pmpi_symbol(types[i].name);
 		oc_type_sizes_add(types[i].handle);
-		if (types[i].handle && !is_laid_out(types[i].handle, types[i].type))
+		if (types[i].handle && !oc_abi_is_laid_out(types[i].handle, types[i].type))
 			types[i].handle = NULL;
 	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)

@@ -54,6 +54,7 @@ struct oc_adapter {
 	struct oc_agreed agreed;
 	int keyval;
 	MPI_Comm self;	    /* private: where progress is driven and data converted */
+	MPI_Request never;  /* a receive there that nobody sends to, unless probes do */
 	int *node_of_world; /* world rank -> node rank or -1 */
 	int world_size;
 	MPI_Group world_group;

@@ -111,7 +111,7 @@ OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, 
 	if (!size || !rtype || rtype == oc_abi.type_null || !oc_counts_total(counts, size, &total))
 		goto pass;
 	if (call.since)
-		oc_call_measure(&call, NULL, NULL, counts, rtype);
+		oc_call_measure(&call, NULL, oc_abi.type_null, counts, rtype);
 	total *= oc_type_bytes(rtype, 1);
 	/* A mean block as long as a served block of MPI_Allgather. */
 	if (total >= min * (uint64_t)size && total)

@@ -21,7 +21,8 @@ unsigned int oc_comm_freed;
 #define SPARES 16
 static struct spare {
 	struct oc_comm oc;
-	MPI_Comm waits; /* it is to be attached to this one, or NULL */
+	MPI_Comm comm; /* that it is to be attached to, while it waits for that */
+	bool waits;
 	bool taken;
 } spares[SPARES];
 static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,11 +50,12 @@ static struct spare *take_spare(void)
 	return spare;
 }
 
-static void set_waits(struct spare *spare, MPI_Comm comm)
+static void set_waits(struct spare *spare, MPI_Comm comm, bool waits)
 {
 	pthread_mutex_lock(&spares_lock);
-	waiting += (comm != NULL) - (spare->waits != NULL);
-	spare->waits = comm;
+	waiting += (unsigned int)waits - (unsigned int)spare->waits;
+	spare->comm = comm;
+	spare->waits = waits;
 	pthread_mutex_unlock(&spares_lock);
 }
 
@@ -63,7 +65,7 @@ static struct oc_comm *find_waiting(MPI_Comm comm)
 
 	pthread_mutex_lock(&spares_lock);
 	for (int i = 0; i < SPARES && waiting; i++)
-		if (spares[i].taken && spares[i].waits == comm)
+		if (spares[i].taken && spares[i].waits && spares[i].comm == comm)
 			oc = &spares[i].oc;
 	pthread_mutex_unlock(&spares_lock);
 	return oc;
@@ -88,7 +90,10 @@ static void drive_progress(void)
 
 	/* Nothing is ever sent with this tag: the look alone makes the MPI move
 	 * what is in flight. */
-	pmpi()->Iprobe(0, 0, oc_adapter.self, &flag, MPI_STATUS_IGNORE);
+	if (oc_abi_probe_moves)
+		pmpi()->Iprobe(0, 0, oc_adapter.self, &flag, MPI_STATUS_IGNORE);
+	else
+		pmpi()->Request_get_status(oc_adapter.never, &flag, MPI_STATUS_IGNORE);
 }
 
 /* A duplicate gets a group of its own. */
@@ -119,6 +124,9 @@ int oc_comm_setup(void)
 	/* What fails here is a call on another communicator, and reported there. */
 	if (pmpi()->Comm_set_errhandler(oc_adapter.self, oc_abi.errors_return))
 		goto out_self;
+	if (!oc_abi_probe_moves &&
+	    pmpi()->Irecv(NULL, 0, oc_abi.byte, 0, 0, oc_adapter.self, &oc_adapter.never))
+		goto out_self;
 	return 0;
 out_self:
 	pmpi()->Comm_free(&oc_adapter.self);
@@ -135,6 +143,10 @@ void oc_comm_teardown(void)
 	/* MPI_COMM_WORLD is never freed. */
 	if (!pmpi()->Comm_get_attr(oc_abi.comm_world, oc_adapter.keyval, &oc, &found) && found)
 		pmpi()->Comm_delete_attr(oc_abi.comm_world, oc_adapter.keyval);
+	if (!oc_abi_probe_moves) {
+		pmpi()->Cancel(&oc_adapter.never);
+		pmpi()->Wait(&oc_adapter.never, MPI_STATUS_IGNORE);
+	}
 	pmpi()->Comm_free(&oc_adapter.self);
 	pmpi()->Comm_free_keyval(&oc_adapter.keyval);
 }
@@ -216,7 +228,7 @@ static struct oc_comm *attach(MPI_Comm comm, struct oc_comm *oc, bool *attached)
 	*attached = !pmpi()->Comm_set_attr(comm, oc_adapter.keyval, oc);
 	if (*attached) {
 		if (spare)
-			set_waits(spare, NULL);
+			set_waits(spare, comm, false);
 		return oc;
 	}
 	if (!spare) {
@@ -227,7 +239,7 @@ static struct oc_comm *attach(MPI_Comm comm, struct oc_comm *oc, bool *attached)
 	}
 	if (!spare)
 		return NULL;
-	set_waits(spare, comm);
+	set_waits(spare, comm, true);
 	return &spare->oc;
 }
 

@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/env.h"
 #include "base/wire.h"
+#include "launcher.h"
 
 #define BACKLOG 4096 /* peers that have looked; the kernel's limit is as high */
 /* How long the first waits for a rank that does not go away, and one for the first. */
@@ -29,8 +30,8 @@ struct report {
 static struct {
 	bool named; /* the job, by its launcher */
 	bool agreed;
-	uint64_t space; /* the name of the job */
-	uint64_t job;	/* and of its server on this node */
+	uint64_t space; /* the name of the job on all nodes, 0 none */
+	uint64_t job;	/* and on this one */
 	long rank;
 	int fd;	   /* the name's, -1 none */
 	int first; /* to the lowest rank found, -1 if that is this one */
@@ -98,17 +99,19 @@ static void announce(void)
 
 void oc_discovery_announce(void)
 {
-	const char *space = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
-	const char *server = getenv("PMIX_SERVER_URI2");
+	struct oc_launcher said;
+	int err = oc_launcher_ask(&said);
 
-	if (!space || !rank)
+	if (err == -ENOENT)
 		return;
 	self.named = true;
-	/* A name of a job may come again in another one's; its server's address, one a node, does
-	 * not. */
-	self.space = hash(0xcbf29ce484222325u, space);
-	self.job = hash(self.space, server ? server : "");
-	self.rank = strtol(rank, NULL, 10);
+	if (err) {
+		oc_note("this rank cannot announce itself: it does not see who launched it");
+		return;
+	}
+	self.space = said.job ? hash(0xcbf29ce484222325u, said.job) : 0;
+	self.job = hash(self.space, said.here);
+	self.rank = said.rank;
 	announce();
 }
 
@@ -122,7 +125,7 @@ bool oc_discovery_announce_as(const char *name, int rank)
 
 uint64_t oc_discovery_job(void)
 {
-	return self.named ? self.space : 0;
+	return self.space;
 }
 
 /*

@@ -10,8 +10,8 @@
  *
  * Each rank takes a name, of its job and its rank, before it enters the MPI's MPI_Init(),
  * which does not let anybody out before all are in; afterwards every rank finds the
- * same names taken. What the job is called, PMIx's launchers say in the environment. Under
- * others all ranks have to have the library, and meet by a name of their own making.
+ * same names taken. What the job is called, its launcher says (mpi/launcher.h). Under one that does
+ * not all ranks have to have the library, and meet by a name of their own making.
  *
  * That all have found the same is not taken on trust: an MPI may be told not to wait in
  * MPI_Init() (Open MPI's async_mpi_init), and a rank may run out of descriptors. Each
@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 /* A number for the job, the same on all its ranks of every node, and seldom another's; 0 where
- * nobody has named it. Known once announced. */
+ * it has no name that all know. Known once announced. */
 uint64_t oc_discovery_job(void);
 
 /* Before the MPI's MPI_Init(). */

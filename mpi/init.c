@@ -48,11 +48,22 @@ static bool all_agree(MPI_Comm node_comm, bool mine)
  * nothing would tell us which ones they are. */
 static bool takes_device_pointers(void)
 {
-	int (*cuda)(void) = oc_pmpi_symbol("MPIX_Query_cuda_support");
-	int (*rocm)(void) = oc_pmpi_symbol("MPIX_Query_rocm_support");
+	static const struct {
+		const char *query, *device;
+	} kinds[] = {
+		{"MPIX_Query_cuda_support", "/dev/nvidiactl"},
+		{"MPIX_Query_rocm_support", "/dev/kfd"}, /* Open MPI */
+		{"MPIX_Query_hip_support", "/dev/kfd"},	 /* MPICH */
+		{"MPIX_Query_ze_support", "/dev/dri"},
+	};
 
-	return (cuda && cuda() && !access("/dev/nvidiactl", F_OK)) ||
-	       (rocm && rocm() && !access("/dev/kfd", F_OK));
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int (*query)(void) = oc_pmpi_symbol(kinds[i].query);
+
+		if (query && query() && !access(kinds[i].device, F_OK))
+			return true;
+	}
+	return false;
 }
 
 static const char *unwilling(void)
@@ -330,7 +341,7 @@ static const char *find_node(MPI_Comm *node_comm)
 	if (size < 2)
 		return "one rank on this machine";
 	if (count < 1)
-		return "this rank cannot find the others: no descriptor was left";
+		return "this rank cannot find the others";
 	if (count < 2)
 		return "no other rank on this machine runs under onecopy";
 	if (count > OC_MAX_RANKS)

@@ -74,17 +74,25 @@ static const struct {
 	{"PMPI_Group_free", offsetof(struct oc_pmpi, Group_free)},
 	{"PMPI_Sendrecv", offsetof(struct oc_pmpi, Sendrecv)},
 	{"PMPI_Iprobe", offsetof(struct oc_pmpi, Iprobe)},
+	{"PMPI_Irecv", offsetof(struct oc_pmpi, Irecv)},
+	{"PMPI_Request_get_status", offsetof(struct oc_pmpi, Request_get_status)},
+	{"PMPI_Cancel", offsetof(struct oc_pmpi, Cancel)},
+	{"PMPI_Wait", offsetof(struct oc_pmpi, Wait)},
 };
 
 static int match_library(struct dl_phdr_info *info, size_t size, void *name)
 {
+	static const char *const begins[] = {OC_ABI_LIBRARIES};
 	const char *base = strrchr(info->dlpi_name, '/');
 
 	base = base ? base + 1 : info->dlpi_name;
-	if (strncmp(base, OC_ABI_LIBRARY, strlen(OC_ABI_LIBRARY)) != 0)
-		return 0;
-	*(char **)name = strdup(info->dlpi_name);
-	return 1;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		if (strncmp(base, begins[i], strlen(begins[i])) != 0)
+			continue;
+		*(char **)name = strdup(info->dlpi_name);
+		return 1;
+	}
+	return 0;
 }
 
 /* The handle of the loaded MPI library; never loads one. */
@@ -118,13 +126,19 @@ void *oc_pmpi_symbol(const char *name)
 
 void oc_pmpi_name(char *name, size_t size)
 {
+	/* MPICH says "MPICH Version:      5.0.2", and more such lines. */
+	static const char label[] = " Version:";
 	int (*ask)(char *, int *) = oc_pmpi_symbol("MPI_Get_library_version");
-	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "", *at;
 	int len;
 
 	if (ask && ask(text, &len))
 		text[0] = '\0';
-	snprintf(name, size, "%.*s", (int)strcspn(text, ",\n"), text);
+	text[strcspn(text, ",\n")] = '\0';
+	at = strstr(text, label);
+	len = at ? (int)(at - text) : 0;
+	at = at ? at + strlen(label) : text;
+	snprintf(name, size, "%.*s%s%s", len, text, len ? " " : "", at + strspn(at, " \t"));
 }
 
 /*
@@ -145,12 +159,15 @@ static void *tool_function(const char *pmpi_name, void *real)
 /*
  * Where a call would have gone without us, in a program of an MPI of another ABI.
  * It passes through: whatever handles are there, each travels in a register or a
- * stack slot of its own, as ours do.
+ * stack slot of its own, as ours do. But handles that are numbers have half of it.
  */
 static void *foreign_function(const char *pmpi_name)
 {
-	void *next = dlsym(RTLD_NEXT, pmpi_name);
+	void *next;
 
+	if (sizeof(MPI_Comm) < sizeof(void *))
+		return NULL;
+	next = dlsym(RTLD_NEXT, pmpi_name);
 	return next ? next : dlsym(RTLD_NEXT, pmpi_name + 1);
 }
 

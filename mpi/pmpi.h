@@ -78,6 +78,10 @@ struct oc_pmpi {
 	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int,
 			int, MPI_Comm, MPI_Status *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
+	int (*Irecv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+	int (*Request_get_status)(MPI_Request, int *, MPI_Status *);
+	int (*Cancel)(MPI_Request *);
+	int (*Wait)(MPI_Request *, MPI_Status *);
 };
 
 extern struct oc_pmpi oc_pmpi_table;

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onecopy import __version__, hugepages, install, machine, module, mpi, pair, probes, report, run, target
+from onecopy import __version__, hugepages, install, machine, module, mpi, pair, peers, probes, report, run, target
 from onecopy.stats import size
 
 #: The kernel's numbers of the first namespaces (include/linux/proc_ns.h).
@@ -274,7 +274,10 @@ def find_mpi() -> dict[str, str]:
     launcher = shutil.which("mpirun") or shutil.which("mpiexec")
     if launcher is None:
         return {"why": "no mpirun in PATH", "fix": "install an MPI (Debian: apt install openmpi-bin libopenmpi-dev)"}
-    found = {"launcher": launcher, "version": machine.first_line(launcher, "--version")}
+    version = machine.first_line(launcher, "--version")
+    if version.startswith("HYDRA"):  # the number is in another line
+        version = peers.Mpi("mpi", Path(launcher), None).version()
+    found = {"launcher": launcher, "version": version}
     abi = mpi.abi_of_launcher(Path(launcher))
     if abi is None:
         return {**found, "why": f"{launcher} does not tell which MPI it belongs to"}

@@ -8,6 +8,7 @@ bench/programs/programs.txt says which sources each program has.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import signal
@@ -16,7 +17,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from onecopy import install, peers
+from onecopy import elf, install, peers
+from onecopy import mpi as mpis
 
 FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE")
 
@@ -35,11 +37,28 @@ def sources(name: str) -> list[Path]:
     raise BuildError(f"{directory / 'programs.txt'} knows no program {name}")
 
 
+@functools.cache
+def abi(mpirun: Path) -> str:
+    """What an MPI's programs are linked with, as its launcher tells; "" for one of another kind."""
+    found = mpis.abi_of_launcher(mpirun)
+    return found.name or "" if found else ""
+
+
+def fits(program: Path, mpi: peers.Mpi) -> bool:
+    """Whether a program is linked with that MPI or one like it."""
+    try:
+        found = mpis.abi_of_program(program, elf.read(program))
+    except elf.NotElfError:
+        return False
+    return found is not None and found.name == abi(mpi.mpirun)
+
+
 def build(name: str, mpi: peers.Mpi) -> Path:
     """Compiles into the cache, unless what is there is newer than every source. BuildError."""
     if mpi.mpicc is None:
         raise BuildError(f"no mpicc for {mpi.name} (Debian: apt install libopenmpi-dev)")
-    target = peers.cache() / "bench" / mpi.name / name
+    # The one in PATH may be another one tomorrow.
+    target = peers.cache() / "bench" / (mpi.name if mpi.name != "mpi" else f"mpi-{abi(mpi.mpirun)}") / name
     needed = sources(name)
     newest = max(path.stat().st_mtime for path in install.bench_sources().iterdir())
     if target.exists() and target.stat().st_mtime > newest:
@@ -65,7 +84,7 @@ def build(name: str, mpi: peers.Mpi) -> Path:
 def find(name: str, mpi: peers.Mpi) -> Path:
     """The program for an MPI. BuildError when there is none and none can be made."""
     built = install.find(name) if mpi.name == "mpi" else None
-    return built or build(name, mpi)
+    return built if built and fits(built, mpi) else build(name, mpi)
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:

@@ -134,13 +134,12 @@ def usable_library(abi: mpi.Abi) -> tuple[Path | None, str]:
     name = install.preload_name(abi.name)
     library = install.find(name)
     if library is None:
-        if abi.name != "openmpi4":
-            return (
-                None,
-                f"{abi.source} uses {abi.title}; there is no onecopy for that MPI yet, only for Open MPI 4 and 5",
-            )
+        if abi.name not in install.SERVED:
+            served = "Open MPI 4 and 5, MPICH and Intel MPI"
+            return None, f"{abi.source} uses {abi.title}; there is no onecopy for that MPI yet, only for {served}"
         places = ", ".join(str(d) for d in install.directories())
-        return None, f"{name} is missing (looked in {places}): build it with `make`, or set ONECOPY_LIBDIR"
+        fix = f"build it with `make` (Debian: {install.SERVED[abi.name]}), or set ONECOPY_LIBDIR"
+        return None, f"{name} is missing (looked in {places}): {fix}"
     if re.search(r"[:\s]", str(library)):
         return None, f"{library}: LD_PRELOAD cannot name a path with a space or a colon; install onecopy elsewhere"
     if missing := mpi.missing_libraries(library):
@@ -250,7 +249,7 @@ def report(where: Path, style: str, command: Sequence[str], status: int, interru
         said += stats.table(job) if style == "table" else stats.lines(job)
     if found and interrupted:
         said.append(f"interrupted by {cause.signal_name(interrupted)}")
-    if found and "PMIX_RANK" in os.environ:
+    if found and ("PMIX_RANK" in os.environ or "PMI_RANK" in os.environ):
         said.append("each rank's `onecopy run` counts its own: `onecopy run mpirun ...` counts all")
     # At once: several of us may run side by side.
     mark = "" if found and style == "table" else "onecopy: "

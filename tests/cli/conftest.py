@@ -65,10 +65,11 @@ def compile_c(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def stub_libs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a library of the preload library's name."""
+    """A directory with libraries of the preload libraries' names."""
     directory = tmp_path_factory.mktemp("libs")
     include = [f"-I{ROOT / name}" for name in ("mpi", "include")]
-    compiled(directory / "libonecopy-openmpi4.so", STUB, "-shared", "-fPIC", *include)
+    for abi in ("openmpi4", "mpich"):
+        compiled(directory / f"libonecopy-{abi}.so", STUB, "-shared", "-fPIC", *include)
     return directory
 
 
@@ -76,7 +77,7 @@ def stub_libs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fake_mpi(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libraries of MPIs' sonames and an mpirun that tells its version."""
     directory = tmp_path_factory.mktemp("mpi")
-    for soname in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.99"):
+    for soname in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi.so.99"):
         compiled(directory / soname, "int MPI_Init(void) { return 0; }", "-shared", "-fPIC", f"-Wl,-soname,{soname}")
     mpirun = directory / "mpirun"
     mpirun.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4"\nexit 0\n')

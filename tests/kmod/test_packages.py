@@ -74,7 +74,8 @@ def test_contents(debs: dict[str, Path]) -> None:
         "usr/share/pkgconfig/knem.pc",
         "usr/share/man/man3/oc_get.3.gz",
     } <= contents["libonecopy-dev"]
-    assert {"usr/bin/onecopy", f"{library}/onecopy/libonecopy-openmpi4.so"} <= contents["onecopy"]
+    preloads = {f"{library}/onecopy/libonecopy-{abi}.so" for abi in ("openmpi4", "mpich")}
+    assert {"usr/bin/onecopy", *preloads} <= contents["onecopy"]
     # Every source of the module, and of nothing else: the tests' DMA provider is not for users.
     tree = f"usr/src/onecopy-{one(VERSION, 'debian/changelog')}"
     wanted = {f"{tree}/kernel/{path.name}" for path in (ROOT / "kernel").glob("*.[ch]")}

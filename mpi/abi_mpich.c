@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* MPICH 4 and 5, Intel MPI, MVAPICH: handles are numbers, and those of predefined objects constants
+ * on which all of them have agreed (the MPICH ABI), whether a library has the object or not. */
+#include "abi.h"
+
+#include <errno.h>
+
+#include "pmpi.h"
+#include "type_sizes.h"
+
+struct oc_abi oc_abi = {
+	.comm_world = MPI_COMM_WORLD,
+	.comm_self = MPI_COMM_SELF,
+	.comm_null = MPI_COMM_NULL,
+	.byte = MPI_BYTE,
+	.integer = MPI_INT,
+	.type_null = MPI_DATATYPE_NULL,
+	.land = MPI_LAND,
+	.info_null = MPI_INFO_NULL,
+	.errors_return = MPI_ERRORS_RETURN,
+	.errors_are_fatal = MPI_ERRORS_ARE_FATAL,
+};
+
+const bool oc_abi_probe_moves = false; /* it only looks at what the process has sent itself */
+const bool oc_abi_pmi_first = true;
+
+static struct {
+	MPI_Datatype handle;
+	enum oc_type type; /* NONE: this library has it otherwise, or not at all */
+} types[] = {
+	{MPI_SIGNED_CHAR, OC_INT8},
+	{MPI_UNSIGNED_CHAR, OC_UINT8},
+	{MPI_SHORT, OC_INT16},
+	{MPI_UNSIGNED_SHORT, OC_UINT16},
+	{MPI_INT, OC_INT32},
+	{MPI_UNSIGNED, OC_UINT32},
+	{MPI_LONG, OC_INT64},
+	{MPI_UNSIGNED_LONG, OC_UINT64},
+	{MPI_LONG_LONG, OC_INT64},
+	{MPI_UNSIGNED_LONG_LONG, OC_UINT64},
+	{MPI_INT8_T, OC_INT8},
+	{MPI_INT16_T, OC_INT16},
+	{MPI_INT32_T, OC_INT32},
+	{MPI_INT64_T, OC_INT64},
+	{MPI_UINT8_T, OC_UINT8},
+	{MPI_UINT16_T, OC_UINT16},
+	{MPI_UINT32_T, OC_UINT32},
+	{MPI_UINT64_T, OC_UINT64},
+	{MPI_AINT, OC_INT64},
+	{MPI_OFFSET, OC_INT64},
+	{MPI_COUNT, OC_INT64},
+	{MPI_FLOAT, OC_FLOAT},
+	{MPI_DOUBLE, OC_DOUBLE},
+	{MPI_LONG_DOUBLE, OC_LDOUBLE},
+	{MPI_C_BOOL, OC_BOOL},
+	{MPI_CXX_BOOL, OC_BOOL},
+	{MPI_C_FLOAT_COMPLEX, OC_CFLOAT},
+	{MPI_C_DOUBLE_COMPLEX, OC_CDOUBLE},
+	{MPI_C_LONG_DOUBLE_COMPLEX, OC_CLDOUBLE},
+	{MPI_CXX_FLOAT_COMPLEX, OC_CFLOAT},
+	{MPI_CXX_DOUBLE_COMPLEX, OC_CDOUBLE},
+	{MPI_CXX_LONG_DOUBLE_COMPLEX, OC_CLDOUBLE},
+	{MPI_BYTE, OC_BYTE},
+	{MPI_FLOAT_INT, OC_FLOAT_INT},
+	{MPI_DOUBLE_INT, OC_DOUBLE_INT},
+	{MPI_LONG_DOUBLE_INT, OC_LDOUBLE_INT},
+	{MPI_LONG_INT, OC_LONG_INT},
+	{MPI_SHORT_INT, OC_SHORT_INT},
+	{MPI_2INT, OC_INT_INT},
+	/* Fortran, with default kinds of 4 bytes. Which numbers are true depends on the compiler:
+	 * reductions of logicals are the MPI's. */
+	{MPI_INTEGER, OC_INT32},
+	{MPI_INTEGER1, OC_INT8},
+	{MPI_INTEGER2, OC_INT16},
+	{MPI_INTEGER4, OC_INT32},
+	{MPI_INTEGER8, OC_INT64},
+	{MPI_REAL, OC_FLOAT},
+	{MPI_REAL4, OC_FLOAT},
+	{MPI_REAL8, OC_DOUBLE},
+	{MPI_DOUBLE_PRECISION, OC_DOUBLE},
+	{MPI_COMPLEX, OC_CFLOAT},
+	{MPI_COMPLEX8, OC_CFLOAT},
+	{MPI_COMPLEX16, OC_CDOUBLE},
+	{MPI_DOUBLE_COMPLEX, OC_CDOUBLE},
+	{MPI_2INTEGER, OC_INT_INT},
+	{MPI_2REAL, OC_2FLOAT},
+	{MPI_2DOUBLE_PRECISION, OC_2DOUBLE},
+};
+
+static const struct {
+	MPI_Op handle;
+	enum oc_calc_op op;
+} ops[] = {
+	{MPI_MAX, OC_MAX},   {MPI_MIN, OC_MIN},	  {MPI_SUM, OC_SUM},	   {MPI_PROD, OC_PROD},
+	{MPI_LAND, OC_LAND}, {MPI_BAND, OC_BAND}, {MPI_LOR, OC_LOR},	   {MPI_BOR, OC_BOR},
+	{MPI_LXOR, OC_LXOR}, {MPI_BXOR, OC_BXOR}, {MPI_MAXLOC, OC_MAXLOC}, {MPI_MINLOC, OC_MINLOC},
+};
+
+/* Of errors in calls that have no communicator: MPI 3 has them at the first, MPI 4 at the second.
+ */
+static const MPI_Comm blamed[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+#define BLAMED (sizeof(blamed) / sizeof(blamed[0]))
+
+/* To ask for a type that a library lacks is an error. It shall be returned, not end the job. */
+static int silence(MPI_Errhandler *before)
+{
+	for (size_t i = 0; i < BLAMED; i++)
+		if (pmpi()->Comm_get_errhandler(blamed[i], &before[i]) ||
+		    pmpi()->Comm_set_errhandler(blamed[i], MPI_ERRORS_RETURN))
+			return -ENOENT;
+	return 0;
+}
+
+static void restore(MPI_Errhandler *before)
+{
+	for (size_t i = 0; i < BLAMED; i++) {
+		pmpi()->Comm_set_errhandler(blamed[i], before[i]);
+		pmpi()->Errhandler_free(&before[i]);
+	}
+}
+
+int oc_abi_init(void)
+{
+	MPI_Errhandler before[BLAMED];
+
+	if (silence(before))
+		return -ENOENT;
+	/* The most used first: mpi/type_sizes.h. */
+	oc_type_sizes_add(MPI_BYTE);
+	oc_type_sizes_add(MPI_CHAR);
+	oc_type_sizes_add(MPI_INT);
+	oc_type_sizes_add(MPI_DOUBLE);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (types[i].handle == MPI_DATATYPE_NULL ||
+		    !oc_abi_is_laid_out(types[i].handle, types[i].type))
+			types[i].type = OC_TYPE_NONE;
+		else
+			oc_type_sizes_add(types[i].handle);
+	}
+	restore(before);
+	return 0;
+}
+
+enum oc_type oc_abi_type(MPI_Datatype type)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].handle == type)
+			return types[i].type;
+	return OC_TYPE_NONE;
+}
+
+enum oc_calc_op oc_abi_op(MPI_Op op)
+{
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (ops[i].handle == op)
+			return ops[i].op;
+	return OC_OP_NONE;
+}

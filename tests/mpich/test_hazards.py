@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Those of tests/mpi's hazards that an MPI has a part in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from job import shm_files
+from mpi.programs import MakeProgram
+from runner import Runner
+
+from mpi import test_failures, test_hazards
+
+for module, names in (
+    (test_failures, ("unequal_amounts", "unequal_ends")),
+    (
+        test_hazards,
+        (
+            *("progress", "fork", "alloc_mem_alignment", "refused", "total_decides"),
+            *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels", "beyond_one_world"),
+            *("tool_in_program", "tool_in_library", "mpi_by_dlopen"),
+        ),
+    ),
+):
+    globals().update({f"test_{name}": getattr(module, f"test_{name}") for name in names})
+
+
+@pytest.mark.parametrize("unlucky", [0, 2])
+def test_killed_rank(runner: Runner, program: MakeProgram, unlucky: int) -> None:
+    """The rest is gone within 10 seconds. What MPICH 5 leaves in /dev/shm then is its own."""
+    before = shm_files()
+    job = runner.start_mpi(3, program("victim"))
+    pids = test_hazards.pids(job, 3)
+    time.sleep(0.2)
+    os.kill(pids[unlucky], signal.SIGKILL)
+    assert job.wait(10, leftovers=False).returncode != 0
+    left = shm_files() - before
+    assert not {path for path in left if "onecopy" in path.name}
+    for path in left:
+        path.unlink(missing_ok=True)

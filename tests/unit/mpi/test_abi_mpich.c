@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The tables over an MPICH that lacks what its mpi.h has, and over one of Fortran kinds of 8 bytes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "abi.h"
+#include "pmpi.h"
+#include "type_sizes.h"
+
+enum library { WHOLE, NO_FORTRAN, WIDE_FORTRAN, LIBRARIES };
+
+static enum library library;
+#define WORLD 7
+#define SELF  8
+static MPI_Errhandler world = WORLD, self = SELF;
+
+struct oc_pmpi oc_pmpi_table;
+int oc_pmpi_resolved = 1;
+
+const struct oc_pmpi *oc_pmpi_resolve(void)
+{
+	return &oc_pmpi_table;
+}
+
+static int get_errhandler(MPI_Comm comm, MPI_Errhandler *handler)
+{
+	*handler = comm == MPI_COMM_WORLD ? world : self;
+	return MPI_SUCCESS;
+}
+
+static int set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+{
+	*(comm == MPI_COMM_WORLD ? &world : &self) = handler;
+	return MPI_SUCCESS;
+}
+
+static int free_errhandler(MPI_Errhandler *handler)
+{
+	*handler = MPI_ERRHANDLER_NULL;
+	return MPI_SUCCESS;
+}
+
+/* Handles say their type's size, but for pairs. */
+static size_t size_of(MPI_Datatype type)
+{
+	if (type == MPI_DOUBLE_INT)
+		return 12;
+	return (size_t)(type >> 8 & 0xff) *
+	       (type == MPI_INTEGER && library == WIDE_FORTRAN ? 2 : 1);
+}
+
+static int size_x(MPI_Datatype type, MPI_Count *size)
+{
+	if (type == MPI_INTEGER && library == NO_FORTRAN) {
+		if (world != MPI_ERRORS_RETURN || self != MPI_ERRORS_RETURN)
+			abort(); /* as that MPI would */
+		return MPI_ERR_TYPE;
+	}
+	*size = (MPI_Count)size_of(type);
+	return MPI_SUCCESS;
+}
+
+static int get_extent(MPI_Datatype type, MPI_Aint *low, MPI_Aint *extent)
+{
+	MPI_Count size;
+
+	if (size_x(type, &size))
+		return MPI_ERR_TYPE;
+	*low = 0;
+	*extent = type == MPI_DOUBLE_INT ? 16 : (MPI_Aint)size;
+	return MPI_SUCCESS;
+}
+
+static bool is(MPI_Datatype type, enum oc_type wanted, size_t size)
+{
+	if (oc_abi_type(type) == wanted && oc_type_bytes(type, 1) == size)
+		return true;
+	fprintf(stderr, "library %d, type %x: %d of %zu bytes, not %d of %zu\n", library,
+		(unsigned int)type, oc_abi_type(type), oc_type_bytes(type, 1), wanted, size);
+	return false;
+}
+
+static int check(void)
+{
+	static const size_t integer[LIBRARIES] = {4, 0, 8};
+
+	if (oc_abi_init() || world != WORLD || self != SELF) {
+		fprintf(stderr, "library %d: not as it was before\n", library);
+		return 1;
+	}
+	set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	return !is(MPI_BYTE, OC_BYTE, 1) || !is(MPI_DOUBLE, OC_DOUBLE, 8) ||
+	       !is(MPI_DOUBLE_INT, OC_DOUBLE_INT, 12) || !is(MPI_LOGICAL, OC_TYPE_NONE, 4) ||
+	       !is(MPI_INTEGER, library == WHOLE ? OC_INT32 : OC_TYPE_NONE, integer[library]) ||
+	       oc_abi_op(MPI_SUM) != OC_SUM || oc_abi_op(MPI_OP_NULL) != OC_OP_NONE;
+}
+
+/* A process each, for what a library lacks is left out for ever. */
+int main(void)
+{
+	int failed = 0, status;
+
+	oc_pmpi_table.Type_size_x = size_x;
+	oc_pmpi_table.Type_get_extent = get_extent;
+	oc_pmpi_table.Comm_get_errhandler = get_errhandler;
+	oc_pmpi_table.Comm_set_errhandler = set_errhandler;
+	oc_pmpi_table.Errhandler_free = free_errhandler;
+	for (library = WHOLE; library < LIBRARIES; library++) {
+		if (!fork())
+			_exit(check());
+		failed |= wait(&status) < 0 || status;
+	}
+	return failed;
+}
