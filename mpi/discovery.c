@@ -106,7 +106,7 @@ void oc_discovery_announce(void)
 		return;
 	self.named = true;
 	if (err) {
-		oc_note("this rank cannot announce itself: it does not see who launched it");
+		oc_note("this rank cannot announce itself: its launcher does not name the job");
 		return;
 	}
 	self.space = said.job ? hash(0xcbf29ce484222325u, said.job) : 0;

@@ -35,10 +35,13 @@ static int ask_pmi(struct oc_launcher *said)
 
 	if (!fd || !rank)
 		return -ENOENT;
-	/* Ranks that cannot say must not take the way of those whose launcher says nothing: they
-	 * would wait there for the others. */
-	if (getsockopt(atoi(fd), SOL_SOCKET, SO_PEERCRED, &server, &len) || server.pid <= 0 ||
-	    stat("/proc/self/ns/pid", &ns))
+	/*
+	 * Ranks that cannot say must not take the way of those whose launcher says nothing: they
+	 * would wait there for the others. Nor can those say that others have spawned: the server
+	 * of MPICH 5 is that of the job which did it, and of all that it does.
+	 */
+	if (getenv("PMI_SPAWNED") || getsockopt(atoi(fd), SOL_SOCKET, SO_PEERCRED, &server, &len) ||
+	    server.pid <= 0 || stat("/proc/self/ns/pid", &ns))
 		return -ESRCH;
 	snprintf(said->text, sizeof(said->text), "%llu.%d", (unsigned long long)ns.st_ino,
 		 (int)server.pid);

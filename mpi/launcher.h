@@ -18,7 +18,7 @@ struct oc_launcher {
 };
 
 /* 0, -ENOENT where no launcher that names jobs has started this process, -ESRCH where one has, and
- * this process does not see it. One thread. */
+ * which job this process is of cannot be told. One thread. */
 int oc_launcher_ask(struct oc_launcher *said);
 
 #endif

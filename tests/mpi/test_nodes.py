@@ -125,7 +125,7 @@ def test_statistics_of_all_nodes(runner: Runner, program: Path) -> None:
 def test_hydra(runner: Runner, program: Path, options: list[str]) -> None:
     there = ["-localhost", "10.77.0.254", "-launcher", "ssh", "-launcher-exec", str(HERE / "agent")]
     there += ["-hosts", "10.77.0.1,10.77.0.2", "-n", "2"]
-    # Not a rank, for there is no library for MPICH yet; the program is named to choose one.
+    # Not a rank; the program is named to choose a library.
     say = "echo $(hostname) $ONECOPY_MECH"
     finished = run(runner, "mpiexec.hydra", *options, *there, "sh", "-c", say, program)
     assert sorted(finished.stdout.split("\n")[:2]) == ["node1 heap", "node2 heap"]

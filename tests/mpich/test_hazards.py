@@ -8,8 +8,9 @@ import signal
 import time
 
 import pytest
-from job import shm_files
+from job import JobError, shm_files
 from mpi.programs import MakeProgram
+from mpi.stats import stats
 from runner import Runner
 
 from mpi import test_failures, test_hazards
@@ -20,12 +21,24 @@ for module, names in (
         test_hazards,
         (
             *("progress", "fork", "alloc_mem_alignment", "refused", "total_decides"),
-            *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels", "beyond_one_world"),
+            *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels"),
             *("tool_in_program", "tool_in_library", "mpi_by_dlopen"),
         ),
     ),
 ):
     globals().update({f"test_{name}": getattr(module, f"test_{name}") for name in names})
+
+
+def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
+    """Spawned processes may share their server with others, and are left to the MPI, as is what spans worlds."""
+    beyond = program("beyond")
+    path = runner.cwd / "stats"
+    try:
+        runner.mpirun(2, beyond, beyond, preload=False)
+    except JobError as trouble:
+        pytest.skip(f"the MPI alone cannot run this: {str(trouble).splitlines()[0]}")
+    runner.mpirun(2, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [0, 0, 6, 6]
 
 
 @pytest.mark.parametrize("unlucky", [0, 2])

@@ -46,6 +46,7 @@ int main(void)
 	unsetenv("PMIX_RANK");
 	unsetenv("PMI_FD");
 	unsetenv("PMI_RANK");
+	unsetenv("PMI_SPAWNED");
 	expect(-ENOENT, "no launcher");
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
@@ -58,6 +59,11 @@ int main(void)
 		expect_rank(3, false, "PMI");
 	else
 		expect(-ENOENT, "PMI where the MPI does not ask it");
+
+	setenv("PMI_SPAWNED", "1", 1);
+	if (PMI_FIRST)
+		expect(-ESRCH, "a job among several of one server");
+	unsetenv("PMI_SPAWNED");
 
 	setenv("PMIX_NAMESPACE", "job", 1);
 	setenv("PMIX_RANK", "5", 1);
