@@ -257,7 +257,7 @@ void oc_group_publish_retired(struct oc_group *group, uint64_t seq)
 
 	for (const struct oc_issued *op = group->first; op; op = op->next)
 		if (op->seq % OC_BOARD_LINES == seq % OC_BOARD_LINES && op->seq <= last)
-			last = op->seq - OC_BOARD_LINES;
+			last = op->seq < OC_BOARD_LINES ? 0 : op->seq - OC_BOARD_LINES;
 	atomic_store_explicit(&group->me->retired[seq % OC_BOARD_LINES], last,
 			      memory_order_release);
 }

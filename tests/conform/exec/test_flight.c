@@ -288,9 +288,50 @@ static void test_dying_only_tests(struct job *job)
 	run(&(struct test){.job = job, .dying = true, .only_tests = true});
 }
 
+/* The first use of a line is under way as long as its owner has not ended it, whatever is left out
+ * meanwhile. */
+static void test_first_of_line(struct job *job)
+{
+	struct test test = {.job = job};
+	oc_node *node = job_join(job);
+	struct flight *it = &test.flight[0];
+
+	test.group = members_join(job, node);
+	for (int i = 0; i < 2; i++)
+		test.send[i][0] = oc_alloc(BYTES + SPREAD_EXTRA);
+	test.recv[0] = oc_alloc(BYTES + SPREAD_EXTRA);
+	it->choice = (struct choice){.kind = RING, .bytes = 100, .gives_up = job->nranks};
+	if (job->rank) {
+		fill(&test, it, 0);
+		oc_exec_begin(&it->op, test.group, it->plan, &it->bind);
+		for (int i = 0; i < OC_BOARD_LINES; i++)
+			oc_group_skip(test.group);
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	for (uint32_t p = 1; p < job->nranks; p++)
+		CHECK(!oc_group_retired(test.group, 1, p));
+	CHECK_EQ(oc_node_barrier(node), 0);
+	if (!job->rank) {
+		fill(&test, it, 0);
+		oc_exec_begin(&it->op, test.group, it->plan, &it->bind);
+		for (int i = 0; i < OC_BOARD_LINES; i++)
+			oc_group_skip(test.group);
+	}
+	end(&test, it);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	for (uint32_t p = 0; p < job->nranks; p++)
+		CHECK(oc_group_retired(test.group, 1 + OC_BOARD_LINES, p));
+	for (int i = 0; i < 2; i++)
+		oc_free(test.send[i][0]);
+	oc_free(test.recv[0]);
+	oc_group_destroy(test.group);
+	oc_node_leave(node);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct job_case cases[] = {
+		{"first_of_line", 2, 3, test_first_of_line},
 		{"any_order", 2, 5, test_any_order},
 		{"only_tests", 2, 4, test_only_tests},
 		{"giving_up", 2, 4, test_giving_up},
