@@ -20,8 +20,9 @@
 
 #include "stats.h"
 
-/* Who is refused waits so long for charges on their way back: many grace periods. */
-#define OCK_SETTLE_TIME HZ
+/* Who is refused waits so long for charges on their way back: many grace periods, which take a
+ * second each where the host of a guest has other things to do. */
+#define OCK_SETTLE_TIME (10 * HZ)
 
 struct ock_user {
 	struct list_head node; /* of users, under users_lock */
