@@ -8,6 +8,7 @@
 #include "adapter.h"
 #include "buffer.h"
 #include "heap/heap.h"
+#include "heap/static_data.h"
 #include "type_sizes.h"
 
 /* Memory for a copy of the served blocks, off[] and bytes being known. */
@@ -239,7 +240,7 @@ static int convert(struct oc_vbuffer *v, bool pack)
 /* The heap's pages are all there, and never copied. */
 static bool is_foreign(const struct oc_vbuffer *v)
 {
-	return v->bytes && !v->packed && !oc_heap_contains(v->at, v->bytes);
+	return v->bytes && !v->packed && !oc_heap_find(v->at, v->bytes);
 }
 
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v)

@@ -25,6 +25,7 @@
 #include "base/env.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
+#include "heap/static_data.h"
 #include "next.h"
 
 /* From here on a copy saved is worth more than what the heap costs. Smaller blocks of
@@ -266,6 +267,9 @@ static __attribute__((constructor)) void start(void)
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	oc_heap_fork_register();
 	/* A name this library does not define: the MPI's own, or nobody's. */
-	if (dlsym(RTLD_DEFAULT, "MPI_Get_version"))
-		oc_malloc_activate();
+	if (!dlsym(RTLD_DEFAULT, "MPI_Get_version"))
+		return;
+	oc_malloc_activate();
+	if (heap_min == OC_HEAP_MIN && !oc_env()->static_off)
+		oc_heap_static_share();
 }

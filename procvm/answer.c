@@ -36,6 +36,7 @@
 struct parts {
 	struct oc_cursor local;
 	struct oc_cursor remote;
+	uint64_t seam; /* the peer's memory before it is not shared, and behind it is */
 };
 
 struct part {
@@ -66,19 +67,26 @@ ssize_t oc_procvm_leave(const struct oc_procvm_call *call, const struct oc_procv
 	return done;
 }
 
-static void begin(struct parts *parts, const struct oc_procvm_call *call)
+static void begin(struct parts *parts, const struct oc_node *node, uint32_t peer,
+		  const struct oc_procvm_call *call)
 {
+	parts->seam = node->ranks[peer].static_base;
 	oc_cursor_init(&parts->local, call->local, call->nlocal, 0);
 	oc_cursor_init(&parts->remote, call->remote, call->nremote, 0);
 }
 
 static bool look(struct parts *parts, struct part *part)
 {
+	uint64_t before;
+
 	if (!oc_cursor_piece(&parts->local, &part->here) ||
 	    !oc_cursor_piece(&parts->remote, &part->there))
 		return false;
 	if (part->here.iov_len > part->there.iov_len)
 		part->here.iov_len = part->there.iov_len;
+	before = parts->seam - (uintptr_t)part->there.iov_base;
+	if (before && before < part->here.iov_len)
+		part->here.iov_len = before;
 	part->there.iov_len = part->here.iov_len;
 	return true;
 }
@@ -89,11 +97,18 @@ static void skip(struct parts *parts, size_t bytes)
 	oc_cursor_skip(&parts->remote, bytes);
 }
 
-static bool is_ours(const struct oc_node *node, uint32_t peer, const struct part *part)
+/* Then part->there is in the peer's arena, where its static data has other addresses. */
+static bool is_ours(const struct oc_node *node, uint32_t peer, struct part *part)
 {
+	const struct oc_segment_rank *owner = &node->ranks[peer];
 	uint64_t size = node->peers[peer].arena_size;
-	uint64_t off = (uintptr_t)part->there.iov_base - node->ranks[peer].arena_base;
+	uint64_t in_static = (uintptr_t)part->there.iov_base - owner->static_base;
+	uint64_t off;
 
+	if (in_static < owner->static_size && part->there.iov_len <= owner->static_size - in_static)
+		part->there.iov_base =
+			(char *)NULL + owner->arena_base + owner->static_off + in_static;
+	off = (uintptr_t)part->there.iov_base - owner->arena_base;
 	return off < size && part->there.iov_len <= size - off &&
 	       oc_procvm_known(part->here.iov_base, part->here.iov_len);
 }
@@ -169,7 +184,7 @@ bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
 	if (sum(call->local, call->nlocal) > BYTES_MAX ||
 	    sum(call->remote, call->nremote) > BYTES_MAX || is_special(call))
 		return false;
-	for (begin(&parts, call); look(&parts, &part); skip(&parts, part.here.iov_len))
+	for (begin(&parts, node, peer, call); look(&parts, &part); skip(&parts, part.here.iov_len))
 		if (is_ours(node, peer, &part))
 			return true;
 	return false;
@@ -263,7 +278,7 @@ static ssize_t answer(struct oc_node *node, struct oc_target *target,
 	struct part part;
 	size_t done = 0;
 
-	for (begin(&parts, call); look(&parts, &part);) {
+	for (begin(&parts, node, target->owner, call); look(&parts, &part);) {
 		size_t asked, copied = 0;
 		bool ours = is_ours(node, target->owner, &part);
 		ssize_t got;

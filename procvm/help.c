@@ -16,6 +16,7 @@
 #include "bytes/copy.h"
 #include "heap/heap.h"
 #include "heap/place.h"
+#include "heap/static_data.h"
 #include "segment/alive.h"
 #include "segment/area.h"
 
@@ -125,16 +126,16 @@ static bool begin(struct oc_node *node, const struct oc_procvm_share *share, boo
 		  struct offer *offer)
 {
 	struct help *mine = help_of(node, node->rank), *theirs = help_of(node, share->peer);
+	char *here = oc_heap_find(share->here, share->bytes);
 	uint32_t nobody = FREE;
 	uint64_t number;
 
-	if (atomic_load_explicit(&theirs->asked, memory_order_relaxed) != FREE ||
-	    !oc_heap_contains(share->here, share->bytes) ||
+	if (atomic_load_explicit(&theirs->asked, memory_order_relaxed) != FREE || !here ||
 	    atomic_exchange_explicit(&offering, true, memory_order_acquire))
 		return false;
 	/* The peer must not be the first to touch it. */
 	if (share->direction == OC_GET)
-		oc_heap_place(share->here, share->bytes);
+		oc_heap_place(here, share->bytes);
 	cut(offer, share->bytes);
 	number = (atomic_load_explicit(&mine->next, memory_order_relaxed) >> 32) + 1;
 	offer->number = number << 32;
@@ -142,8 +143,7 @@ static bool begin(struct oc_node *node, const struct oc_procvm_share *share, boo
 	atomic_store_explicit(&mine->to, share->peer, memory_order_relaxed);
 	atomic_store_explicit(&mine->direction, share->direction, memory_order_relaxed);
 	atomic_store_explicit(&mine->stream, stream, memory_order_relaxed);
-	atomic_store_explicit(&mine->here,
-			      (uintptr_t)share->here - node->ranks[node->rank].arena_base,
+	atomic_store_explicit(&mine->here, (uintptr_t)here - node->ranks[node->rank].arena_base,
 			      memory_order_relaxed);
 	atomic_store_explicit(&mine->there, share->there_off, memory_order_relaxed);
 	atomic_store_explicit(&mine->bytes, share->bytes, memory_order_relaxed);

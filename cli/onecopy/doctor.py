@@ -307,7 +307,15 @@ def explain_messages(found: Sequence[Mechanism], host_mpi: Mapping[str, str]) ->
 
 def wishes() -> dict[str, str]:
     """The variables of lib/base/env.c that are set."""
-    names = ("ONECOPY", "ONECOPY_HEAP", "ONECOPY_MESSAGES", "ONECOPY_THP", "ONECOPY_MECH", "ONECOPY_MIN")
+    names = (
+        "ONECOPY",
+        "ONECOPY_HEAP",
+        "ONECOPY_STATIC",
+        "ONECOPY_MESSAGES",
+        "ONECOPY_THP",
+        "ONECOPY_MECH",
+        "ONECOPY_MIN",
+    )
     return {name: os.environ[name] for name in names if name in os.environ}
 
 

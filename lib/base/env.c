@@ -54,6 +54,7 @@ const struct oc_env *oc_env(void)
 	env.profile = value && !strcmp(value, "profile");
 	env.off = env.profile || is_off(value);
 	env.heap_off = (env.off && !env.profile) || is_off(getenv("ONECOPY_HEAP"));
+	env.static_off = is_off(getenv("ONECOPY_STATIC"));
 	env.messages_off = is_off(getenv("ONECOPY_MESSAGES"));
 	env.thp = parse_thp(getenv("ONECOPY_THP"));
 	value = getenv("ONECOPY_VERBOSE");

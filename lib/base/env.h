@@ -18,6 +18,7 @@ struct oc_env {
 	bool off;
 	bool profile; /* and off: what would be served is to be measured */
 	bool heap_off;
+	bool static_off;   /* the program's static data stays private */
 	bool messages_off; /* point-to-point is the MPI's alone */
 	bool verbose;
 	enum oc_env_thp thp;

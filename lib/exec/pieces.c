@@ -7,6 +7,7 @@
 
 #include "exec/relay.h"
 #include "heap/heap.h"
+#include "heap/static_data.h"
 
 static bool fits(const struct oc_layout *layout, size_t bytes)
 {
@@ -20,22 +21,30 @@ bool oc_pieces_fit(const struct oc_bind *bind)
 	       fits(bind->recv_layout, bind->recv_bytes);
 }
 
-bool oc_pieces_in_arena(const struct oc_bind *bind, enum oc_slot slot)
+/* Where in the arena one's own slot begins, or NULL. */
+static char *found(const struct oc_bind *bind, enum oc_slot slot)
 {
 	const struct oc_place own = oc_bind_place(bind, slot, 0);
 	const struct oc_layout *layout = own.layout;
 	size_t bytes = slot == OC_SLOT_SEND ? bind->send_bytes : bind->recv_bytes;
+	char *low;
 
-	if (layout)
-		return oc_heap_contains(oc_layout_at(own.base, layout->low),
-					(size_t)(layout->high - layout->low));
-	return own.base && oc_heap_contains(own.base, bytes);
+	if (!layout)
+		return own.base ? oc_heap_find(own.base, bytes) : NULL;
+	low = oc_heap_find(oc_layout_at(own.base, layout->low),
+			   (size_t)(layout->high - layout->low));
+	return low ? oc_layout_at(low, -layout->low) : NULL;
+}
+
+bool oc_pieces_in_arena(const struct oc_bind *bind, enum oc_slot slot)
+{
+	return found(bind, slot);
 }
 
 uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot)
 {
 	const struct oc_place own = oc_bind_place(op->bind, slot, 0);
-	uint64_t origin = (uintptr_t)own.base - oc_heap_range.base;
+	uint64_t origin = (uintptr_t)found(op->bind, slot) - oc_heap_range.base;
 	struct oc_layout *told;
 
 	if (!own.layout)

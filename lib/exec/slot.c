@@ -28,6 +28,7 @@
 #include "heap/heap.h"
 #include "heap/huge.h"
 #include "heap/place.h"
+#include "heap/static_data.h"
 
 static uint64_t arena_offset(const void *p)
 {
@@ -183,7 +184,7 @@ int oc_slot_offer(struct oc_op *op)
 			return -ENOMEM;
 		/* Peers may be about to write it. */
 		if (bind->recv_whole && !bind->recv_layout)
-			oc_heap_place(bind->recv, bind->recv_bytes);
+			oc_heap_place(oc_heap_find(bind->recv, bind->recv_bytes), bind->recv_bytes);
 	}
 	if (!op->plan->shape.eager)
 		oc_remote_offer(op, &flags);

@@ -67,6 +67,7 @@
 #include "heap/helper.h"
 #include "heap/onfork.h"
 #include "heap/span.h"
+#include "heap/static_data.h"
 #include "heap/view.h"
 
 #define GAP	   ((size_t)64 << 10) /* less between two pieces does not part them */
@@ -87,7 +88,7 @@ static struct {
 	int view_err; /* why not */
 	size_t gap;
 	size_t bytes;
-	struct oc_heap_piece pieces[PIECES_MAX];
+	struct oc_heap_piece pieces[PIECES_MAX + 2];
 	struct oc_heap_copy copy;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -96,7 +97,24 @@ static bool has_copy; /* which has data */
 
 static bool can_populate(void)
 {
-	return !oc_quiet_madvise(state.copy.base, 0, MADV_POPULATE_WRITE);
+	return !oc_quiet_madvise(state.copy.mapping[0].base, 0, MADV_POPULATE_WRITE);
+}
+
+static int advise(const struct oc_heap_copy *copy, int advice)
+{
+	int err = 0;
+
+	for (int i = 0; i < OC_HEAP_MAPPINGS; i++)
+		if (oc_quiet_madvise(copy->mapping[i].base, copy->mapping[i].size, advice))
+			err = -errno;
+	return err;
+}
+
+/* Better no data than some. */
+static void forbid(const struct oc_heap_copy *copy)
+{
+	for (int i = 0; i < OC_HEAP_MAPPINGS; i++)
+		mprotect(copy->mapping[i].base, copy->mapping[i].size, PROT_NONE);
 }
 
 /* Nothing hides the rest: neither what the program has made read-only since, which must
@@ -115,7 +133,7 @@ static void own(char *at, size_t bytes)
 static void touch(const struct oc_heap_piece *piece)
 {
 	for (size_t i = 0; i < piece->bytes; i += OC_HEAP_PAGE)
-		if (!oc_heap_onfork_lacks(piece->at + i))
+		if (!oc_heap_onfork_lacks((char *)oc_heap_range.base + piece->off + i))
 			__atomic_fetch_or(piece->at + i, 0, __ATOMIC_RELAXED);
 }
 
@@ -129,7 +147,7 @@ static void settle(void)
 			own(copy->pieces[i].at, copy->pieces[i].bytes);
 		else
 			touch(&copy->pieces[i]);
-	oc_quiet_madvise(copy->base, copy->size, MADV_DOFORK);
+	advise(copy, MADV_DOFORK);
 	atomic_store(&copy->settled, true);
 }
 
@@ -312,6 +330,41 @@ static int find_pieces(void)
 	}
 }
 
+/* The piece that reaches over @at ends there, and another begins. */
+static void split(char *at)
+{
+	struct oc_heap_copy *copy = &state.copy;
+
+	for (size_t i = 0; i < copy->count; i++) {
+		struct oc_heap_piece *piece = &copy->pieces[i];
+		size_t first = (size_t)(at - piece->at);
+
+		if (at <= piece->at || first >= piece->bytes)
+			continue;
+		copy->pieces[copy->count++] =
+			(struct oc_heap_piece){.at = at, .bytes = piece->bytes - first};
+		piece->bytes = first;
+		return;
+	}
+}
+
+/* From where they lie in the arena to where the program sees them. */
+static void show_pieces(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+
+	if (oc_heap_static.bytes) {
+		split(oc_heap_static.at);
+		split(oc_heap_static.at + oc_heap_static.bytes);
+	}
+	for (size_t i = 0; i < copy->count; i++) {
+		struct oc_heap_piece *piece = &copy->pieces[i];
+
+		piece->off = (uintptr_t)piece->at - oc_heap_range.base;
+		piece->at = oc_heap_seen(piece->at);
+	}
+}
+
 static int map_pieces(void)
 {
 	struct oc_heap_copy *copy = &state.copy;
@@ -322,7 +375,7 @@ static int map_pieces(void)
 
 		if (oc_quiet_mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, state.fd,
-				  (off_t)(piece->at - copy->base)) == MAP_FAILED)
+				  (off_t)piece->off) == MAP_FAILED)
 			return -errno;
 		state.bytes += piece->bytes;
 	}
@@ -336,7 +389,11 @@ static int fill_copy(void)
 	state.fd = oc_heap_fd();
 	if (state.fd < 0 && state.view_err)
 		return state.view_err;
+	/* What of static data was never touched. */
+	if (mprotect((char *)oc_heap_static.from, oc_heap_static.bytes, PROT_READ | PROT_WRITE))
+		return -ENOMEM;
 	err = find_pieces();
+	show_pieces();
 	if (!err)
 		err = state.fd >= 0 ? map_pieces() : oc_heap_view_copy(&state.copy);
 	if (state.fd < 0) {
@@ -353,7 +410,7 @@ static void settle_later(void)
 	pid_t self = getpid();
 
 	/* Touching is safe now, not when the program is running. */
-	if (!can_populate() || oc_quiet_madvise(copy->base, copy->size, MADV_DONTFORK) ||
+	if (!can_populate() || advise(copy, MADV_DONTFORK) ||
 	    write(copy->turn, &self, sizeof(self)) != sizeof(self) || oc_heap_helper_start(copy))
 		settle();
 }
@@ -364,19 +421,25 @@ static void make_copy(void)
 	int err;
 
 	copy->pieces = state.pieces;
-	copy->base = (char *)oc_heap_range.base;
-	copy->size = oc_heap_range.size;
+	copy->mapping[0] = (struct oc_heap_mapping){(char *)oc_heap_range.base, oc_heap_range.size};
+	copy->mapping[1] =
+		(struct oc_heap_mapping){(char *)oc_heap_static.from, oc_heap_static.bytes};
 	copy->turn = state.turn[1];
 	copy->parent = getppid();
 	copy->count = 0;
 	/* The hole fork left must belong to the arena: were it reused, blocks of the C
 	 * library would be taken for ours. And whatever fork did leave there is the
 	 * parent's: the program may have told the kernel to (MADV_DOFORK) past us. */
-	if (oc_quiet_mmap(copy->base, copy->size, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			  0) != copy->base) {
+	for (int i = 0; i < OC_HEAP_MAPPINGS; i++) {
+		const struct oc_heap_mapping *one = &copy->mapping[i];
+
+		if (!one->size ||
+		    oc_quiet_mmap(one->base, one->size, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+				  0) == one->base)
+			continue;
 		oc_note("no shared heap in a forked child: %s", strerror(errno));
-		oc_quiet_munmap(copy->base, copy->size);
+		oc_quiet_munmap(one->base, one->size);
 		return;
 	}
 	if (copy->turn < 0)
@@ -385,7 +448,7 @@ static void make_copy(void)
 	if (err) {
 		oc_note("no shared heap in a forked child: %s",
 			err == -EFBIG ? "too much to copy without its descriptor" : strerror(-err));
-		mprotect(copy->base, copy->size, PROT_NONE);
+		forbid(copy);
 		copy->count = 0;
 		return;
 	}
@@ -414,7 +477,7 @@ static void child(void)
 		shut(state.turn[1]);
 	} else if (has_copy && oc_heap_onfork_apply()) {
 		/* Better no data than what the child is not to have. */
-		mprotect((char *)oc_heap_range.base, oc_heap_range.size, PROT_NONE);
+		forbid(&state.copy);
 	}
 	leave();
 	errno = saved;

@@ -13,15 +13,23 @@
 #endif
 
 struct oc_heap_piece {
-	char *at;
+	char *at; /* where the program sees it */
 	size_t bytes;
+	size_t off; /* in the file */
 };
 
-struct oc_heap_copy {
-	struct oc_heap_piece *pieces; /* private mappings of the file, rising */
-	size_t count;
-	char *base; /* all that was mapped, MADV_DONTFORK until settled */
+struct oc_heap_mapping {
+	char *base;
 	size_t size;
+};
+
+#define OC_HEAP_MAPPINGS 2 /* the arena; static data */
+
+struct oc_heap_copy {
+	struct oc_heap_piece *pieces; /* private mappings of the file */
+	size_t count;
+	/* All that was mapped, MADV_DONTFORK until settled. */
+	struct oc_heap_mapping mapping[OC_HEAP_MAPPINGS];
 	int turn;	     /* write end of the parent's pipe */
 	pid_t parent;	     /* getppid() just after the fork */
 	atomic_bool settled; /* every piece is the child's own */

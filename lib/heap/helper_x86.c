@@ -79,8 +79,12 @@ static void __attribute__((noreturn, used)) settle(void)
 	}
 	/* Better no data than torn data. */
 	if (parent_went_on())
-		call(SYS_mprotect, (long)job->base, (long)job->size, PROT_NONE, 0);
-	call(SYS_madvise, (long)job->base, (long)job->size, MADV_DOFORK, 0);
+		for (int i = 0; i < OC_HEAP_MAPPINGS; i++)
+			call(SYS_mprotect, (long)job->mapping[i].base, (long)job->mapping[i].size,
+			     PROT_NONE, 0);
+	for (int i = 0; i < OC_HEAP_MAPPINGS; i++)
+		call(SYS_madvise, (long)job->mapping[i].base, (long)job->mapping[i].size,
+		     MADV_DOFORK, 0);
 	atomic_store(&job->settled, true);
 	for (;;)
 		call(SYS_exit, 0, 0, 0, 0);

@@ -7,6 +7,7 @@
 
 #include "base/quiet.h"
 #include "heap/span.h"
+#include "heap/static_data.h"
 #include "heap/table.h"
 
 #define BITS ((size_t)64)
@@ -110,6 +111,16 @@ bool oc_heap_onfork_lacks(const char *p)
 	return page < onfork.words * BITS && kind_of(page) == ABSENT;
 }
 
+/* Pages [first, last), which are all seen as one piece. */
+static bool take_away(size_t first, size_t last, int kind)
+{
+	return oc_quiet_mmap(oc_heap_seen(onfork.base + first * OC_HEAP_PAGE),
+			     (last - first) * OC_HEAP_PAGE,
+			     kind == EMPTY ? PROT_READ | PROT_WRITE : PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			     0) != MAP_FAILED;
+}
+
 int oc_heap_onfork_apply(void)
 {
 	size_t pages = onfork.words * BITS;
@@ -127,11 +138,7 @@ int oc_heap_onfork_apply(void)
 		do
 			page++;
 		while (page < pages && kind_of(page) == kind);
-		if (kind != KINDS &&
-		    oc_quiet_mmap(onfork.base + first * OC_HEAP_PAGE, (page - first) * OC_HEAP_PAGE,
-				  kind == EMPTY ? PROT_READ | PROT_WRITE : PROT_NONE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-				  0) == MAP_FAILED)
+		if (kind != KINDS && !take_away(first, page, kind))
 			return -errno;
 	}
 	return 0;

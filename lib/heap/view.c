@@ -107,7 +107,7 @@ int oc_heap_view_copy(const struct oc_heap_copy *copy)
 		/* What parts two runs of a piece is not accessible yet. */
 		if (mprotect(piece->at, piece->bytes, PROT_READ | PROT_WRITE))
 			return -ENOMEM;
-		fetch(piece->at, view.at + (piece->at - copy->base), piece->bytes);
+		fetch(piece->at, view.at + piece->off, piece->bytes);
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "access/window.h"
 #include "base/env.h"
 #include "heap/heap.h"
+#include "heap/static_data.h"
 #include "uapi/onecopy.h"
 
 struct oc_probe {
@@ -66,6 +67,11 @@ int oc_probe_publish(struct oc_node *node)
 	atomic_store(&probe->token, self->probe_token);
 	self->probe_addr = (uintptr_t)probe;
 	self->arena_base = in_heap ? oc_heap_range.base : 0;
+	if (in_heap && oc_heap_static.bytes) {
+		self->static_base = oc_heap_static.from;
+		self->static_size = oc_heap_static.bytes;
+		self->static_off = (uintptr_t)oc_heap_static.at - oc_heap_range.base;
+	}
 	publish_kernel(node);
 	return 0;
 }

@@ -35,6 +35,9 @@ struct oc_segment_rank {
 	uint64_t starttime;	  /* field 22 of /proc/self/stat: tells a PID reused */
 	uint64_t arena_size;	  /* 0: no arena */
 	uint64_t arena_base;	  /* where the owner has it */
+	uint64_t static_base;	  /* where the owner has static data, too, */
+	uint64_t static_size;	  /* 0: not in the arena, */
+	uint64_t static_off;	  /* and where that is in it */
 	uint64_t probe_token;	  /* random; what a CMA probe must read back */
 	uint64_t probe_addr;	  /* where the owner keeps it (and its write-probe word) */
 	uint64_t probe_kernel;	  /* the same as a kernel region: its cookie, or 0 */

@@ -47,7 +47,9 @@ struct call {
 	unsigned long flags;
 };
 
-static char data[BYTES];
+/* So much that it is in the arena, but for what shares a page with initialised data. */
+static char data[(2 << 20) + BYTES];
+extern char edata;
 static struct places mine, theirs;
 static uint64_t state;
 
@@ -76,11 +78,17 @@ static void require(bool holds, const char *what)
 
 static void find_places(struct places *places, char *stack)
 {
+	char *seam;
+
 	char *half =
 		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	places->at[HEAP] = malloc(BYTES);
 	places->at[STATIC] = data;
+	/* Over the seam, if that is here. */
+	seam = (char *)(((uintptr_t)&edata + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+	if (seam - PAGE / 2 > data && seam < data + PAGE)
+		places->at[STATIC] = seam - PAGE / 2;
 	places->at[STACK] = stack;
 	places->at[MAPPED] =
 		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -367,20 +375,27 @@ static bool is_refused(void)
 	return kernel_call(&call) != 1;
 }
 
-static void make_calls(const char *name, long calls)
+static int kind_of(const char *name)
 {
 	static const char *const names[] = {"heap", "static", "stack", "mapped"};
-	struct call call = {.pid = theirs.pid, .nlocal = 1, .nremote = 1};
 	int kind = 0;
 
 	while (kind < GOOD && strcmp(names[kind], name))
 		kind++;
 	require(kind < GOOD, "heap, static, stack or mapped");
-	call.local[0] = (struct iovec){mine.at[kind], BYTES};
-	call.remote[0] = (struct iovec){theirs.at[HEAP], BYTES};
+	return kind;
+}
+
+static void make_calls(const char *here, const char *there, long calls)
+{
+	struct call call = {.pid = theirs.pid, .nlocal = 1, .nremote = 1};
+
+	call.local[0] = (struct iovec){mine.at[kind_of(here)], BYTES};
+	call.remote[0] = (struct iovec){theirs.at[kind_of(there)] + PAGE, BYTES - PAGE};
+	call.local[0].iov_len -= PAGE;
 	for (long i = 0; i < calls; i++) {
 		call.write = i / 2 % 2;
-		require((i % 2 ? number_call : name_call)(&call) == BYTES, "a call");
+		require((i % 2 ? number_call : name_call)(&call) == BYTES - PAGE, "a call");
 	}
 }
 
@@ -393,7 +408,7 @@ int main(int argc, char **argv)
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	counted = argc == 4 && !strcmp(argv[1], "count");
+	counted = argc == 5 && !strcmp(argv[1], "count");
 	require(size == 2 && (argc == 3 || counted), "same SEED CALLS, 2 ranks");
 	state = strtoull(argv[1], NULL, 0) | 1;
 	find_places(&mine, stack);
@@ -410,7 +425,7 @@ int main(int argc, char **argv)
 	}
 	if (counted) {
 		if (!rank)
-			make_calls(argv[2], atol(argv[3]));
+			make_calls(argv[2], argv[3], atol(argv[4]));
 		/* Not before: who has left is the kernel's affair. */
 		MPI_Barrier(MPI_COMM_WORLD);
 		MPI_Finalize();

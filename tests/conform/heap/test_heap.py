@@ -46,6 +46,16 @@ def test_descriptor_closed_much_data(preloaded: Preloaded) -> None:
     assert "too much" in finished.stderr
 
 
+@pytest.mark.parametrize("case", ["shared", "isolation", "nested", "closed", "raw_clone", "advice"])
+def test_static_data(preloaded: Preloaded, case: str) -> None:
+    """Large static arrays are in the arena, and what a program can see of them is as it was."""
+    preloaded("static_cases", case)
+
+
+def test_static_data_private(preloaded: Preloaded) -> None:
+    preloaded("static_cases", "private", env={"ONECOPY_STATIC": "off"})
+
+
 @pytest.mark.parametrize("case", ["pool", "queue", "shells", "generations"])
 def test_python_processes(preloaded: Preloaded, case: str) -> None:
     assert preloaded("forking.py", case).stdout.endswith("done\n")
