@@ -105,9 +105,9 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 	if (err)
 		return err;
 	*why = "the arena's memfd can not be made";
-	fd = oc_heap_thp_file("onecopy-heap", size);
+	fd = oc_heap_thp_file(OC_HEAP_FILE, size);
 	if (fd < 0)
-		fd = oc_memfd_create("onecopy-heap", size);
+		fd = oc_memfd_create(OC_HEAP_FILE, size);
 	if (fd < 0)
 		return fd == -ENOSYS || fd == -EFBIG ? fd : -ENOMEM;
 

@@ -8,6 +8,9 @@
 
 #include "base/file.h"
 
+/* What its file is called, for those who look at /proc. */
+#define OC_HEAP_FILE "onecopy-heap"
+
 /* The memory under the shared heap: a sparse file in memory and its mapping. */
 struct oc_heap_arena {
 	char *base;  /* aligned to 32 MiB, to 1 GiB when that large */
