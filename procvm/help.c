@@ -194,14 +194,17 @@ static bool wait_for_peer(struct oc_node *node, const struct oc_procvm_share *sh
 void oc_procvm_copy_with_help(struct oc_node *node, const struct oc_procvm_share *share,
 			      struct oc_store_turn *stores)
 {
-	struct help *help = help_of(node, node->rank);
 	uint32_t index, taken = 0;
 	struct offer offer;
+	struct help *help;
 
-	if (share->bytes < SHARED_MIN || !begin(node, share, stores->past, &offer)) {
+	/* Without a control segment nobody can be asked. */
+	if (share->bytes < SHARED_MIN || !node->segment ||
+	    !begin(node, share, stores->past, &offer)) {
 		copy(share, 0, share->bytes, stores);
 		return;
 	}
+	help = help_of(node, node->rank);
 	for (; take(help, &offer, &index); taken++)
 		copy(share, index * offer.piece, piece_bytes(&offer, index), stores);
 	if (!wait_for_peer(node, share, offer.pieces - taken))

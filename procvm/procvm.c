@@ -16,6 +16,7 @@
 
 #include "answer.h"
 #include "help.h"
+#include "lone.h"
 #include "segment/alive.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -36,7 +37,7 @@ static _Atomic uint32_t inside;	       /* calls that may be using it, */
 static __thread uint32_t mine;	       /* 1: one of them is this thread's */
 static __thread uint32_t waited;       /* looks for work of others since it had its own */
 static struct peer *peers;	       /* by PID */
-static uint32_t npeers;
+static uint32_t npeers;		       /* none as long as it is alone */
 static size_t stream_from;
 static struct oc_procvm_counts counts;
 
@@ -45,6 +46,19 @@ static int by_pid(const void *a, const void *b)
 	uint32_t one = ((const struct peer *)a)->pid, other = ((const struct peer *)b)->pid;
 
 	return one < other ? -1 : one > other;
+}
+
+/* procvm/lone.h's, whose ranks are found as calls name them. */
+static bool is_lone(const struct oc_node *node)
+{
+	return !node->segment;
+}
+
+void oc_procvm_begin_alone(size_t stream, const struct oc_procvm_counts *to)
+{
+	stream_from = stream;
+	counts = *to;
+	atomic_store(&served, oc_procvm_lone_begin());
 }
 
 int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *to)
@@ -59,6 +73,9 @@ int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_
 		if (i != node->rank && self->pidns && node->ranks[i].pidns == self->pidns)
 			peers[npeers++] = (struct peer){.pid = node->ranks[i].pid, .rank = i};
 	qsort(peers, npeers, sizeof(*peers), by_pid);
+	/* It may have begun by itself. */
+	if (atomic_exchange(&served, NULL))
+		oc_procvm_lone_end();
 	stream_from = stream;
 	counts = *to;
 	atomic_store(&served, node);
@@ -94,22 +111,19 @@ static bool is_alive(const struct oc_node *node, const struct peer *peer)
 	return oc_node_peer_lived(node, peer->rank, 1);
 }
 
-static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
+/* A call on a rank that is there. */
+static ssize_t answer(struct oc_node *node, const struct peer *peer,
+		      const struct oc_procvm_call *call)
 {
-	struct peer wanted = {.pid = (uint32_t)call->pid}, *peer;
 	struct oc_procvm_call readable = *call;
 	struct oc_procvm_lists lists;
 	int saved = errno;
 	ssize_t done;
 	bool alive;
 
-	if (!oc_node_mine(node))
-		return oc_procvm_by_system(call);
-	peer = bsearch(&wanted, peers, npeers, sizeof(*peers), by_pid);
-	if (!peer)
-		return oc_procvm_by_system(call);
 	alive = oc_procvm_take_lists(&readable, &lists) &&
-		oc_procvm_can_answer(node, peer->rank, &readable) && is_alive(node, peer);
+		oc_procvm_can_answer(node, peer->rank, &readable) &&
+		(is_lone(node) || is_alive(node, peer));
 	errno = saved;
 	if (!alive)
 		return oc_procvm_leave(call, &counts);
@@ -117,6 +131,35 @@ static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call
 	if (done >= 0)
 		errno = saved;
 	return done;
+}
+
+static ssize_t answer_found(struct oc_node *node, const struct oc_procvm_call *call)
+{
+	struct peer peer = {.pid = (uint32_t)call->pid};
+	int saved = errno;
+	ssize_t done;
+	bool held = oc_procvm_lone_hold(call->pid, &peer.rank);
+
+	errno = saved;
+	if (!held)
+		return oc_procvm_leave(call, &counts);
+	done = answer(node, &peer, call);
+	saved = errno;
+	oc_procvm_lone_drop(peer.rank);
+	errno = saved;
+	return done;
+}
+
+static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
+{
+	struct peer wanted = {.pid = (uint32_t)call->pid}, *peer;
+
+	if (!oc_node_mine(node))
+		return oc_procvm_by_system(call);
+	if (is_lone(node) && (uint32_t)call->pid != node->pid)
+		return answer_found(node, call);
+	peer = bsearch(&wanted, peers, npeers, sizeof(*peers), by_pid);
+	return peer ? answer(node, peer, call) : oc_procvm_by_system(call);
 }
 
 static struct oc_node *enter(void)

@@ -10,7 +10,8 @@
  * said. So their callers need not know, and matching, order and completion stay theirs.
  *
  * procvm/procvm.c has the two functions, procvm/answer.c splits and copies, procvm/known.c says
- * which memory of this process is certain to be mapped, procvm/help.c has both ends copy.
+ * which memory of this process is certain to be mapped, procvm/help.c has both ends copy,
+ * procvm/lone.c finds the peers of programs that are in no job.
  */
 
 #include <stdbool.h>
@@ -22,6 +23,11 @@
 /* Calls on ranks of @node are answered from now on, with stores that may go past the caches from
  * @stream bytes on. 0 or -ENOMEM, and then none is. */
 int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *counts);
+
+/* The same for a program without an MPI, which nobody tells who its peers are: calls are answered
+ * on whatever process has an arena that the kernel lets this one at. Once, after the heap is there,
+ * and over when oc_procvm_begin() is called. */
+void oc_procvm_begin_alone(size_t stream, const struct oc_procvm_counts *counts);
 
 /* From now on this process helps with copies that ranks of the node make from or to its memory:
  * it calls the second while it waits for messages. False, and it should not, where it would do
