@@ -61,6 +61,8 @@ def kind(path: Path) -> str:
     if STARTER.match(path.name):
         return ""
     if mpi.abi_of_program(path, program) is None:
+        if mpi.sends_by_itself(path):
+            return f"{path.name} is no MPI program; how its messages were copied, --verbose says at its end"
         return f"{path.name} is no MPI program: it is not linked to an MPI library"
     return ""
 

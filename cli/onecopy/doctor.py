@@ -408,7 +408,8 @@ def judge_program(helps: bool, verdict: str, facts: Mapping[str, Any]) -> tuple[
         return False, f"onecopy cannot help {name}: {facts['why']}"
     if not helps:
         return False, f"{name} could be helped, but {verdict}"
-    return True, f"{verdict}; start it by: onecopy run mpirun -n N {shlex.quote(facts['path'])}"
+    how = "" if mpi.sends_by_itself(Path(facts["path"])) else "mpirun -n N "
+    return True, f"{verdict}; start it by: onecopy run {how}{shlex.quote(facts['path'])}"
 
 
 def examine(program: str | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -21,6 +22,10 @@ ABIS = {
     "libmpi_abi.so.0": ("mpi5", "the MPI 5 standard ABI"),
     "libmpi_abi.so.1": ("mpi5", "the MPI 5 standard ABI"),
 }
+#: Of a program without an MPI, for which every library will do.
+ANY = "any"
+#: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
+BELOW = re.compile(r"^lib(ucp|uct|fabric)\.so\.\d+$")
 LAUNCHERS = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.-]\w+)*$")
 
 
@@ -60,6 +65,7 @@ def is_launcher(path: Path) -> bool:
     return bool(LAUNCHERS.match(path.name))
 
 
+@functools.cache
 def linked_libraries(path: Path) -> list[tuple[str, str | None]]:
     """What the dynamic loader would load: (name, file or None when it is not found). Empty when it cannot tell."""
     import subprocess  # as seldom as this is needed: each program's start waits for its import
@@ -96,6 +102,12 @@ def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
     if direct or is_launcher(path):  # a launcher is no MPI program, whatever it loads
         return direct
     return _abi_of_names([name for name, _ in linked_libraries(path)], path)
+
+
+def sends_by_itself(path: Path) -> bool:
+    """Whether a program is linked to UCX or libfabric and to no MPI: mpi/alone.c."""
+    names = [name for name, _ in linked_libraries(path)]
+    return any(BELOW.match(name) for name in names) and _abi_of_names(names, path) is None
 
 
 def missing_libraries(path: Path) -> list[str]:
@@ -153,11 +165,12 @@ def refusal_of(path: Path, program: elf.Elf) -> Refusal | None:
 
 
 def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
-    """The MPI of a command. The first program linked with an MPI decides. Without one (a script, an interpreter) the
-    launcher does, and at last the mpirun in PATH. A refusal is about the program that decides, or, when none does,
-    about the first that is no launcher."""
+    """The MPI of a command. The first program linked with an MPI decides. Without one (a script, an interpreter) one
+    that sends by what MPIs stand on does, then the launcher, and at last the mpirun in PATH. A refusal is about the
+    program that decides, or, when none does, about the first that is no launcher."""
     paths = executables(command)
     refusal: Refusal | None = None
+    sender: tuple[Abi, Refusal | None] | None = None
     launched = False
     for path in paths:
         launched = launched or is_launcher(path)
@@ -168,10 +181,14 @@ def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
         why = refusal_of(path, program)
         if abi := abi_of_program(path, program):
             return abi, why
+        if not sender and not is_launcher(path) and sends_by_itself(path):
+            sender = Abi(ANY, "no MPI", path), why
         # A static program before others may be what starts them, and hands LD_PRELOAD on.
         starts = program.is_static and not launched and path != paths[-1]
         if why and refusal is None and not is_launcher(path) and not starts:
             refusal = why
+    if sender:
+        return sender
     launchers = [path for path in paths if is_launcher(path)]
     if not launchers and (default := shutil.which("mpirun")):
         launchers = [Path(default)]

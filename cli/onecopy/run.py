@@ -131,14 +131,16 @@ def usable_library(abi: mpi.Abi) -> tuple[Path | None, str]:
     """The preload library for an MPI, or None and why there is none to use."""
     if abi.name is None:
         return None, f"{abi.source} uses {abi.title}, which onecopy does not know"
-    name = install.preload_name(abi.name)
+    names = [install.preload_name(one) for one in (install.SERVED if abi.name == mpi.ANY else [abi.name])]
+    name = next((name for name in names if install.find(name)), names[0])
     library = install.find(name)
     if library is None:
-        if abi.name not in install.SERVED:
+        if abi.name not in (*install.SERVED, mpi.ANY):
             served = "Open MPI 4 and 5, MPICH and Intel MPI"
             return None, f"{abi.source} uses {abi.title}; there is no onecopy for that MPI yet, only for {served}"
         places = ", ".join(str(d) for d in install.directories())
-        fix = f"build it with `make` (Debian: {install.SERVED[abi.name]}), or set ONECOPY_LIBDIR"
+        wants = install.SERVED.get(abi.name, " or ".join(install.SERVED.values()))
+        fix = f"build it with `make` (Debian: {wants}), or set ONECOPY_LIBDIR"
         return None, f"{name} is missing (looked in {places}): {fix}"
     if re.search(r"[:\s]", str(library)):
         return None, f"{library}: LD_PRELOAD cannot name a path with a space or a colon; install onecopy elsewhere"
@@ -263,7 +265,7 @@ def tell(library: Path, command: Sequence[str]) -> None:
 
     note(f"preloads {library}")
     program = cause.program_of(command)
-    if program and (why := cause.kind(program)):
+    if program and not mpi.sends_by_itself(program) and (why := cause.kind(program)):
         note(f"{why}; onecopy has nothing to do in it")
 
 

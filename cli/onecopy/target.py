@@ -68,7 +68,9 @@ def _elf_facts(path: Path, program: elf.Elf) -> dict[str, Any]:
         return {**facts, "why": f"it does not start: {', '.join(missing)} not found", "fix": "see `ldd`"}
     if abi is not None:
         return facts
-    if INTERPRETERS.match(path.name):
+    if mpi.sends_by_itself(path):
+        facts["note"] = "long messages by UCX or libfabric are copied by a pointer between programs run under onecopy"
+    elif INTERPRETERS.match(path.name):
         facts["note"] = "an interpreter: modules bring the MPI; mpi4py and the like are served, ctypes is not"
     elif name := looked_up(path):
         facts["mpi"] = f"{name}, which it loads itself (dlopen)"
@@ -109,6 +111,6 @@ def _launcher_of_another(path: Path) -> dict[str, str]:
     abi, _ = mpi.detect([str(path)])
     launcher = shutil.which("mpirun") or shutil.which("mpiexec")
     of_launcher = mpi.abi_of_launcher(Path(launcher)) if launcher else None
-    if launcher and abi and of_launcher and abi.name != of_launcher.name:
+    if launcher and abi and of_launcher and abi.name not in (of_launcher.name, mpi.ANY):
         return {"note": f"{launcher} belongs to {of_launcher.title}: start it by the launcher of its own MPI"}
     return {}

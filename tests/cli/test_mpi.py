@@ -68,6 +68,35 @@ def test_script_takes_the_launchers_word(fake_mpi: Path, tmp_path: Path) -> None
     assert (abi.name, abi.source.name) == ("openmpi4", "mpirun")
 
 
+@pytest.mark.parametrize("soname", ["libucp.so.0", "libuct.so.0", "libfabric.so.1"])
+def test_messages_without_an_mpi(
+    compile_c: Compile, onecopy: Command, fake_mpi: Path, tmp_path: Path, stub_libs: Path, soname: str
+) -> None:
+    """Any library will do for a program that sends by what MPIs stand on, in a command without an MPI."""
+    below = compile_c(soname, "int send(void) { return 0; }", "-shared", "-fPIC", f"-Wl,-soname,{soname}")
+    main = "int send(void); int main(void) { return send(); }"
+    program = compile_c("sender", main, below, f"-Wl,-rpath,{tmp_path}")
+    abi, refusal = mpi.detect(["env", "A=b", str(program)])
+    assert refusal is None
+    assert abi is not None
+    assert (abi.name, abi.source) == (mpi.ANY, program)
+    (tmp_path / "bin").mkdir()  # without an mpirun
+    (tmp_path / "bin" / "ldd").symlink_to(str(shutil.which("ldd")))
+    done = onecopy("run", "--verbose", program, env={"PATH": str(tmp_path / "bin")})
+    assert f"preloads {stub_libs}/libonecopy-openmpi4.so" in done.stderr
+    assert "nothing to do" not in done.stderr
+    both = compile_c(
+        "both",
+        MAIN + " int send(void); int (*use)(void) = send;",
+        below,
+        fake_mpi / "libmpi.so.12",
+        f"-Wl,-rpath,{tmp_path}:{fake_mpi}",
+    )
+    abi, _ = mpi.detect([str(program), str(both)])
+    assert abi is not None
+    assert abi.name == "mpich"
+
+
 @pytest.mark.parametrize(
     ("said", "name"),
     [
