@@ -28,6 +28,7 @@
 #define MESSAGES 12
 #define GUARD	 64 /* words around what is received */
 #define POOL	 ((size_t)1 << 18)
+#define LARGE	 ((size_t)1 << 14) /* words of which onecopy's heap has the block */
 #define THREADS	 50
 
 enum memory { HEAP, STATIC, STACK, MAPPED, MEMORIES };
@@ -54,6 +55,7 @@ static uint64_t common, own; /* random numbers: all ranks' and this one's */
 static unsigned int static_pool[POOL];
 static unsigned int *pools[MEMORIES]; /* those that are one block for all */
 static size_t pool_used[MEMORIES];
+static bool heap_alone;
 
 static void fail(const char *what, const struct message *m)
 {
@@ -88,6 +90,9 @@ static void take(struct message *m, int end)
 {
 	size_t words = span_of(m, end) + 2 * GUARD + 1024;
 	enum memory kind = m->memory[end];
+
+	if (heap_alone && words < LARGE)
+		words = LARGE;
 
 	if (pools[kind] && words > POOL - pool_used[kind])
 		kind = m->memory[end] = HEAP;
@@ -157,7 +162,7 @@ static void draw_message(struct message *m, int number, bool ordered, size_t mos
 	for (int end = 0; end < 2; end++) {
 		size_t block = 1 + (size_t)(random_next(&common) % 3000);
 
-		m->memory[end] = random_next(&common) % 3
+		m->memory[end] = heap_alone || random_next(&common) % 3
 					 ? HEAP
 					 : (enum memory)(random_next(&common) % MEMORIES);
 		if (random_next(&common) % 4 || m->words < block)
@@ -436,6 +441,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 64);
 	threads = is_asked(argv + 4, "threads");
 	forks = is_asked(argv + 4, "fork");
+	heap_alone = is_asked(argv + 4, "heap");
 	kinds = is_asked(argv + 4, "two-sided") ? ONE_SIDED : ROUNDS;
 	common = strtoull(argv[1], NULL, 0) | 1;
 	own = (common << 8) + (uint64_t)rank + 1;
