@@ -293,14 +293,18 @@ def explain_messages(found: Sequence[Mechanism], host_mpi: Mapping[str, str]) ->
     cma = usable["cma"].usable or usable["cma"].why.startswith(f"{YAMA} is 1")
     if run.switched_off("ONECOPY_MESSAGES"):
         heap = False
-    version = re.search(r"Open MPI\) (\d+)", host_mpi.get("version", ""))
+    version = re.search(r"(Open MPI\)|MPICH) (\d+)", host_mpi.get("version", ""))
     if not version:
         return ""
+    mpich, old = version[1] == "MPICH", int(version[2]) < 5
     twice = "copied twice by the MPI, through its shared segment"
     if cma:
         kernel = "copied by the kernel (process_vm_readv)"
         return f"between heap blocks copied by a pointer, else {kernel}" if heap else kernel
-    if heap and int(version[1]) < 5:
+    if mpich and not old:  # without onecopy, too
+        ends = f"MPICH ends the program, for {usable['cma'].why}, unless MPIR_CVAR_CH4_CMA_ENABLE is 0"
+        return f"between heap blocks copied by a pointer; at others {ends}" if heap else ends
+    if heap and old and not mpich:
         return f"between heap blocks copied by a pointer, else {twice}, after an error that it prints"
     return f"{twice}: {usable['cma'].why}" + (", so it does not ask for single copies" if heap else "")
 

@@ -111,6 +111,9 @@ def test_causes(monkeypatch: pytest.MonkeyPatch, scope: int, result: dict[str, A
         ("mpirun (Open MPI) 4.1.4", True, False, "by a pointer, else copied twice"),
         ("mpirun (Open MPI) 5.0.7", True, False, "copied twice by the MPI, through its shared segment: refused, so"),
         ("mpirun (Open MPI) 5.0.7", False, False, "copied twice by the MPI, through its shared segment: refused"),
+        ("MPICH 5.0.2", True, True, "by a pointer, else copied by the kernel"),
+        ("MPICH 5.0.2", True, False, "by a pointer; at others MPICH ends the program, for refused, unless"),
+        ("MPICH 4.0.2", True, False, "copied twice by the MPI, through its shared segment: refused, so"),
         ("HYDRA build details", True, True, ""),
     ],
 )
