@@ -9,7 +9,8 @@
  *
  * With "two-sided" after that nothing is put or got, for without CMA Open MPI 4 tries that again
  * and again for ever. With "threads" as many threads of each rank exchange messages as
- * MPI_THREAD_MULTIPLE allows; with "fork", children come and go meanwhile.
+ * MPI_THREAD_MULTIPLE allows; with "killed" the last rank dies at some moment; with "fork",
+ * children come and go meanwhile.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -418,6 +419,13 @@ static void *fork_children(void *arg)
 	return arg;
 }
 
+static void *die(void *arg)
+{
+	usleep((useconds_t)(random_next(arg) % 400000));
+	kill(getpid(), SIGKILL);
+	return arg;
+}
+
 static bool is_asked(char **words, const char *word)
 {
 	while (*words && strcmp(*words, word))
@@ -428,8 +436,9 @@ static bool is_asked(char **words, const char *word)
 int main(int argc, char **argv)
 {
 	unsigned int stack_pool[POOL];
-	pthread_t forker;
+	pthread_t forker, killer;
 	bool threads, forks;
+	uint64_t moment;
 	int provided;
 	uint64_t kinds;
 	size_t most;
@@ -452,6 +461,9 @@ int main(int argc, char **argv)
 	MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
 	if (forks)
 		pthread_create(&forker, NULL, fork_children, NULL);
+	moment = own;
+	if (is_asked(argv + 4, "killed") && rank == size - 1)
+		pthread_create(&killer, NULL, die, &moment);
 	for (long round = atol(argv[2]); round; round--) {
 		static struct message messages[MESSAGES];
 		enum round kind = (enum round)(random_next(&common) % kinds);

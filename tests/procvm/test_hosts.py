@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages where ranks do not see each other as they mostly do: namespaces, no room in /dev/shm, peers that die."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import longform
+import pytest
+from mpi.programs import Programs
+from onecopy import record
+from runner import Runner
+
+HERE = Path(__file__).resolve().parent
+ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 30, 300)
+KILLS = longform.rounds("ONECOPY_TEST_KILLS", 4, 100)
+
+# Ranks whose PIDs differ, each in its own namespace, as with a container a rank.
+OWN_PIDS = """i=0; while [ $i -le $OMPI_COMM_WORLD_RANK ]; do /bin/true; i=$((i+1)); done; "$@"; exit $?"""
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Programs(tmp_path_factory.mktemp("hosts")).build("messages", [str(HERE / "messages.c")], "-pthread")
+
+
+def may(*options: str) -> bool:
+    try:
+        return subprocess.run(["unshare", *options, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def by_pointer(figures: Path) -> int:
+    return sum(report["messages"]["heap"]["bytes"] for report in record.read(figures))
+
+
+@pytest.mark.parametrize("options", [["--user", "--map-root-user"], []], ids=["user", "pid"])
+def test_pid_namespaces(runner: Runner, messages: Path, options: list[str]) -> None:
+    """A PID means another process to each rank. With user namespaces, too, Open MPI does not ask; else the system
+    answers as it always did, and what is put or got would be tried again for ever."""
+    options = [*options, "--pid", "--fork"]
+    if not may(*options):
+        pytest.skip(f"unshare {' '.join(options)} is not allowed here")
+    figures = runner.cwd / "figures"
+    figures.mkdir()
+    seed = random.randrange(1, 1 << 32)
+    more = [] if "--user" in options else ["two-sided"]
+    sized = [str(seed), str(ROUNDS // 3), str(1 << 20)]
+    command = ["unshare", *options, "sh", "-c", OWN_PIDS, "sh", str(messages), *sized, *more]
+    done = runner.mpirun(2, *command, env={"ONECOPY_STATS": f"{figures}/"}, check=False)
+    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    assert len(record.read(figures)) == 2
+    assert not by_pointer(figures)
+
+
+def test_small_dev_shm(runner: Runner, messages: Path) -> None:
+    if not may("-m"):
+        pytest.skip("no mount namespaces: needs CAP_SYS_ADMIN")
+    figures = runner.cwd / "figures"
+    figures.mkdir()
+    seed = random.randrange(1, 1 << 32)
+    # The MPI's own segments do not fit into 1 MB: users in such containers point it elsewhere.
+    env = {"ONECOPY_STATS": f"{figures}/", "OMPI_MCA_btl_vader_backing_directory": str(runner.cwd)}
+    script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'
+    # One-sided windows of Open MPI are in /dev/shm.
+    argv = runner.mpirun_argv(3, messages, str(seed), str(ROUNDS), str(1 << 20), "two-sided")
+    done = runner.run("unshare", "-m", "sh", "-c", script, "sh", *argv, env=env, check=False)
+    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    assert by_pointer(figures) > 0
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_killed_among_messages(runner: Runner, messages: Path, ranks: int) -> None:
+    """The job ends as it does without onecopy, and nothing of it stays: no process that waits, no file."""
+    for _ in range(KILLS // 2):
+        seed = random.randrange(1, 1 << 32)
+        done = runner.mpirun(ranks, messages, str(seed), "1000000", str(4 << 20), "killed", timeout=30, check=False)
+        assert done.returncode != 0, f"seed {seed}"
+        assert "wrong data" not in done.stderr, f"seed {seed}\n{done.stderr}"
+        assert "signal 9" in done.stderr, f"seed {seed}\n{done.stderr}"
