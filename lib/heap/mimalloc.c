@@ -16,7 +16,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
+#include <string.h>
+
+/* That comes with the library this is in, as in a Python wheel. Not by the name of
+ * libmimalloc: whoever in the program needs that one shall get its own. */
+#define BUNDLED "libonecopy-mimalloc.so"
 
 struct oc_mi oc_mi;
 
@@ -41,12 +47,29 @@ static int version_minor_of_3(int version)
 	return version < 1000 ? version / 10 % 10 : version / 100 % 10;
 }
 
+/* A relative name may have been relative to another directory. */
+static void *open_bundled(void)
+{
+	Dl_info self;
+	char path[PATH_MAX];
+	size_t directory;
+
+	if (!dladdr(&oc_mi, &self) || self.dli_fname[0] != '/')
+		return NULL;
+	directory = strrchr(self.dli_fname, '/') - self.dli_fname + 1;
+	if (directory + sizeof(BUNDLED) > sizeof(path))
+		return NULL;
+	memcpy(path, self.dli_fname, directory);
+	memcpy(path + directory, BUNDLED, sizeof(BUNDLED));
+	return dlopen(path, RTLD_LOCAL | RTLD_NOW);
+}
+
 int oc_mi_load(const char **why)
 {
 	static const char *const names[] = {"libmimalloc.so.2", "libmimalloc.so.2.0",
 					    "libmimalloc.so.3"};
 	int (*version_of)(void);
-	void *lib = NULL;
+	void *lib = open_bundled();
 	int version;
 
 	for (size_t i = 0; !lib && i < sizeof(names) / sizeof(names[0]); i++)

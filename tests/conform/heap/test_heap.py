@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,3 +86,23 @@ def test_silent(preloaded: Preloaded) -> None:
 def test_limited(preloaded: Preloaded, limits: str) -> None:
     """Where limits leave room for a small arena, it is used within them."""
     preloaded("malloc_cases", "zeroes", limits=limits)
+
+
+def test_allocator_beside_the_library(runner: Runner, compiled: Callable[[str], Path], tmp_path: Path) -> None:
+    """The library that lies beside ours, as in a wheel, goes before the system's, if it can be loaded."""
+
+    def allocators(library: Path) -> set[str]:
+        preload = f"{library}:{compiled('marker')}"
+        maps = runner.run("cat", "/proc/self/maps", env={"LD_PRELOAD": preload}).stdout
+        assert "onecopy-heap" in maps
+        return {line.split()[-1] for line in maps.splitlines() if "mimalloc" in line}
+
+    built = runner.library()
+    assert built
+    (of_system,) = allocators(built)
+    library = Path(shutil.copy(built, tmp_path))
+    beside = tmp_path / "libonecopy-mimalloc.so"
+    shutil.copy(of_system, beside)
+    assert allocators(library) == {str(beside)}
+    beside.write_bytes(b"no library")
+    assert allocators(library) == {of_system}
