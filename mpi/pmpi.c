@@ -80,14 +80,34 @@ static const struct {
 	{"PMPI_Wait", offsetof(struct oc_pmpi, Wait)},
 };
 
+/* What a library calls itself, or "". Its file may have another name: mpi4py opens libmpi.so. */
+static const char *soname(const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *entry = NULL;
+	ElfW(Addr) strings = 0, at = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; entry && entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_STRTAB)
+			strings = entry->d_un.d_ptr;
+		else if (entry->d_tag == DT_SONAME)
+			at = entry->d_un.d_val;
+	}
+	if (!strings || !at)
+		return "";
+	/* The loader has made it an address where it could write there. */
+	return (const char *)(strings < info->dlpi_addr ? info->dlpi_addr + strings : strings) + at;
+}
+
 static int match_library(struct dl_phdr_info *info, size_t size, void *name)
 {
 	static const char *const begins[] = {OC_ABI_LIBRARIES};
-	const char *base = strrchr(info->dlpi_name, '/');
+	const char *itself = soname(info);
 
-	base = base ? base + 1 : info->dlpi_name;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-		if (strncmp(base, begins[i], strlen(begins[i])) != 0)
+		if (strncmp(itself, begins[i], strlen(begins[i])) != 0)
 			continue;
 		*(char **)name = strdup(info->dlpi_name);
 		return 1;

@@ -17,6 +17,7 @@ import pytest
 from job import Job, JobError, shm_files
 from mpi.programs import HERE, MakeProgram, Programs
 from mpi.stats import moved, served, stats
+from onecopy.mpi import ABIS, linked_libraries
 from runner import NO_SINGLE_COPY, RANK, Runner
 
 KILLS = longform.rounds("ONECOPY_TEST_KILLS", 10, 200)
@@ -448,11 +449,22 @@ def test_one_rank_says_why(runner: Runner, program: MakeProgram) -> None:
     assert [line["idle"] for line in stats(path)] == ["one rank on this machine"]
 
 
-def test_mpi_by_dlopen(runner: Runner, programs: Programs) -> None:
+@pytest.mark.parametrize("by", ["need", "name"])
+def test_mpi_by_dlopen(runner: Runner, programs: Programs, by: str) -> None:
+    """The library is loaded because the module needs it, or before that by a name that is not what it calls itself."""
     plugin = programs.build("plugin.so", ["hazards/plugin.c"], "-shared", "-fPIC")
+    (library,) = [Path(file) for name, file in linked_libraries(plugin) if name in ABIS and file]
+    other = library.with_name(library.name.partition(".so")[0] + ".so")
+    if by == "name" and not other.read_bytes().startswith(b"\x7fELF"):
+        pytest.skip(f"{other} is a script of the linker")
     path = runner.cwd / "stats"
-    interpreter = HERE / "hazards" / "interpreter.py"
-    runner.mpirun(2, sys.executable, interpreter, plugin, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    argv: list[str | Path] = [
+        sys.executable,
+        HERE / "hazards" / "interpreter.py",
+        plugin,
+        *([other] if by == "name" else []),
+    ]
+    runner.mpirun(2, *argv, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert served(path, "bcast") == [20, 20]
 
 

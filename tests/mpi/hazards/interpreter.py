@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An interpreter whose MPI comes late, by dlopen(RTLD_LOCAL) of an extension module; then it forks."""
+"""An interpreter whose MPI comes late, by dlopen(RTLD_LOCAL) of an extension module, or of the MPI itself and then of
+the module, as mpi4py has it; then it forks."""
 
 import ctypes
 import multiprocessing
@@ -13,6 +14,8 @@ def in_child(total: int) -> int:
 
 def main() -> None:
     before = bytearray(b"x" * (1 << 20))
+    for path in sys.argv[2:]:
+        ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
     plugin = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_LOCAL)
     plugin.plugin_start()
     plugin.plugin_use()
