@@ -14,7 +14,7 @@ TOOLS := cc c++ meson ninja mpicc
 
 export ONECOPY_BUILD := $(abspath $(BUILD))
 
-.PHONY: all build deps demo test check format bench install deb clean help
+.PHONY: all build deps demo test check format bench install deb wheel clean help
 
 all: build
 
@@ -99,6 +99,16 @@ install: build
 deb:
 	@packaging/install-deps deb
 	@packaging/make-deb $(BUILD)/deb
+
+$(VENV)/.installed-wheel: requirements-wheel.txt packaging/python-env
+	@packaging/install-deps build
+	@packaging/python-env $(VENV) requirements-wheel.txt
+	@touch $@
+
+## wheel    a Python wheel: command, preload libraries, allocator; in build/wheel
+wheel: $(VENV)/.installed-wheel
+	@packaging/install-deps build
+	@packaging/make-wheel $(BUILD)/wheel $(PYTHON)
 
 ## clean    what the build and the tests made; .venv, caches and onecopy-out stay
 clean:

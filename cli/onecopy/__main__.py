@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from onecopy import __version__
+from onecopy import __version__, install
 
 #: Imported when asked for: `run` must not wait for matplotlib.
 COMMANDS = {
@@ -67,10 +67,10 @@ def guarded() -> int | str:
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("onecopy"):
             raise
-        return (
-            f"onecopy: the Python package {error.name} is missing: "
-            f"apt install python3-{error.name}, or `make deps` in a checkout"
-        )
+        fix = f"apt install python3-{error.name}, or `make deps` in a checkout"
+        if install.in_wheel():
+            fix = "pip install 'onecopy[bench]'"
+        return f"onecopy: the Python package {error.name} is missing: {fix}"
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

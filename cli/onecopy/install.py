@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where onecopy's own files are.
 
-The package runs from a checkout (CHECKOUT/cli/onecopy, libraries in CHECKOUT/build/lib and build/preload) and from
-an installed prefix (PREFIX/lib/onecopy/cli/onecopy, libraries in PREFIX/lib/<triplet>/onecopy). ONECOPY_LIBDIR names
-one directory that is looked at before either; ONECOPY_BUILD names the checkout's build directory.
+The package runs from a checkout (CHECKOUT/cli/onecopy, libraries in CHECKOUT/build/lib and build/preload), from an
+installed prefix (PREFIX/lib/onecopy/cli/onecopy, libraries in PREFIX/lib/<triplet>/onecopy) and from a wheel, which has
+all of it in the package. ONECOPY_LIBDIR names one directory that is looked at before any of them; ONECOPY_BUILD names
+the checkout's build directory.
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 #: The MPIs' binary interfaces that there is a preload library for, and what of Debian its build wants.
 SERVED = {"openmpi4": "libopenmpi-dev", "mpich": "libmpich-dev"}
-#: What PYTHONPATH holds for this package, and what a started program must not see there.
 CLI = PACKAGE.parent
+#: Libraries and sources within the package, where a wheel has them.
+PACKAGE_LIB = PACKAGE / "lib"
+PACKAGE_BENCH = PACKAGE / "bench" / "programs"
+#: The allocator that a wheel brings along, beside the libraries (lib/heap/mimalloc.c).
+ALLOCATOR = "libonecopy-mimalloc.so"
+
+
+def in_wheel() -> bool:
+    return PACKAGE_LIB.is_dir()
 
 
 def checkout() -> Path | None:
@@ -29,6 +38,9 @@ def directories() -> Iterator[Path]:
     """Directories that may hold built files, best first."""
     if named := os.environ.get("ONECOPY_LIBDIR"):
         yield Path(named).absolute()
+    if in_wheel():
+        yield PACKAGE_LIB
+        return
     if root := checkout():
         yield Path(os.environ.get("ONECOPY_BUILD") or root / "build").absolute()
         return
@@ -65,5 +77,7 @@ def preload_name(abi: str) -> str:
 
 def bench_sources() -> Path:
     """The directory of the benchmark programs' sources."""
+    if in_wheel():
+        return PACKAGE_BENCH
     root = checkout()
     return root / "bench" / "programs" if root else CLI.parent / "bench" / "programs"

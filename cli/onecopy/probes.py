@@ -15,6 +15,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from onecopy import install
 from onecopy.pair import Side
 
 LENGTH = 256 << 10  # several pages, more than one batch of the kernel's
@@ -133,7 +134,8 @@ def shared_memory(side: Side) -> dict[str, Any]:
 
 def mimalloc(_: Side) -> dict[str, Any]:
     """In a child: loading an allocator is nothing to do to oneself."""
-    for name in MIMALLOC:
+    bundled = install.find(install.ALLOCATOR)
+    for name in (str(bundled), *MIMALLOC) if bundled else MIMALLOC:
         try:
             library = ctypes.CDLL(name)
         except OSError:

