@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "access/arena_find.h"
@@ -22,13 +23,14 @@
 #define REFUSALS   64	/* remembered, by PID */
 #define AGAIN_MS   1000 /* after these it is looked again */
 #define WATCH_MS   1000
+#define LOCK_MS	   20
 #define STACK_SIZE ((size_t)256 << 10)
 
 struct member {
-	pid_t pid; /* 0: a free place */
-	bool gone; /* given away no more, and free when nobody holds it */
-	uint32_t held;
-	uint64_t seen_ms; /* when it still stood */
+	pid_t pid;	       /* 0: a free place */
+	bool gone;	       /* given away no more, and forgotten when nobody holds it */
+	_Atomic uint32_t held; /* calls; falls without the lock */
+	uint64_t seen_ms;      /* when it still stood */
 	struct oc_arena_found found;
 };
 
@@ -74,13 +76,14 @@ static void forget(uint32_t rank)
 {
 	mapped -= members[rank].found.size;
 	oc_window_close(&node, rank);
-	members[rank] = (struct member){0};
+	members[rank].pid = 0;
+	members[rank].gone = false;
 }
 
 static void give_up(uint32_t rank)
 {
 	members[rank].gone = true;
-	if (!members[rank].held)
+	if (!atomic_load_explicit(&members[rank].held, memory_order_acquire))
 		forget(rank);
 }
 
@@ -105,7 +108,7 @@ static uint32_t sweep(void)
 	for (uint32_t i = 1; i < MOST; i++) {
 		if (!members[i].pid)
 			continue;
-		if (!members[i].gone && !stands(&members[i]))
+		if (members[i].gone || !stands(&members[i]))
 			give_up(i);
 		left += members[i].pid != 0;
 	}
@@ -193,7 +196,9 @@ static int meet(pid_t pid, uint32_t *rank)
 	close(found.fd);
 	if (err)
 		return err;
-	members[*rank] = (struct member){.pid = pid, .found = found};
+	members[*rank].pid = pid;
+	members[*rank].found = found;
+	members[*rank].seen_ms = 0;
 	if (start_watch())
 		return 0;
 	forget(*rank);
@@ -230,29 +235,45 @@ static bool hold(pid_t pid, uint32_t *rank)
 	return false;
 }
 
+/* A handler of a signal may have left a call by a jump, and the lock with it: nobody waits for
+ * that. */
+static bool lock_soon(void)
+{
+	struct timespec until;
+
+	if (!pthread_mutex_trylock(&lock))
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LOCK_MS * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	return !pthread_mutex_timedlock(&lock, &until);
+}
+
 bool oc_procvm_lone_hold(pid_t pid, uint32_t *rank)
 {
 	bool held;
 
-	pthread_mutex_lock(&lock);
+	if (!lock_soon())
+		return false;
 	held = hold(pid, rank);
 	if (held)
-		members[*rank].held++;
+		atomic_fetch_add_explicit(&members[*rank].held, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
 	return held;
 }
 
 void oc_procvm_lone_drop(uint32_t rank)
 {
-	pthread_mutex_lock(&lock);
-	if (!--members[rank].held && members[rank].gone)
-		forget(rank);
-	pthread_mutex_unlock(&lock);
+	atomic_fetch_sub_explicit(&members[rank].held, 1, memory_order_release);
 }
 
 void oc_procvm_lone_end(void)
 {
-	pthread_mutex_lock(&lock);
+	if (!lock_soon())
+		return;
 	ended = true;
 	for (uint32_t i = 1; i < MOST; i++)
 		if (members[i].pid && !members[i].gone)
