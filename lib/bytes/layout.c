@@ -67,6 +67,26 @@ struct oc_layout *oc_layout_make(const struct oc_run *runs, uint32_t n, int64_t 
 	return layout;
 }
 
+struct oc_layout *oc_layout_repeat(const struct oc_layout *one, uint64_t count)
+{
+	size_t size = oc_layout_size(one->npieces);
+	int64_t shift, end;
+	uint64_t bytes;
+	struct oc_layout *layout;
+
+	if (!count || __builtin_mul_overflow(count - 1, one->extent, &shift) ||
+	    __builtin_add_overflow(shift < 0 ? one->low : one->high, shift, &end) ||
+	    __builtin_mul_overflow(count, one->bytes, &bytes))
+		return NULL;
+	layout = malloc(size);
+	if (!layout)
+		return NULL;
+	memcpy(layout, one, size);
+	layout->count = count;
+	find_bounds(layout);
+	return layout;
+}
+
 /* The piece that byte @off of an element is in. */
 static uint32_t piece_of(const struct oc_layout *layout, uint64_t off)
 {

@@ -47,6 +47,10 @@ struct oc_place {
 struct oc_layout *oc_layout_make(const struct oc_run *runs, uint32_t n, int64_t extent,
 				 uint64_t count);
 
+/* The same of @count elements like those of @one, of which that has one. NULL without memory, or if
+ * addresses would not do for them. */
+struct oc_layout *oc_layout_repeat(const struct oc_layout *one, uint64_t count);
+
 /* Bytes of a layout itself, with so many pieces. */
 static inline size_t oc_layout_size(uint32_t npieces)
 {

@@ -130,6 +130,27 @@ static void check_packing(struct sequence *it)
 	free(before);
 }
 
+/* The same as if it had been made with so many elements. */
+static void check_repeat(void)
+{
+	for (int back = 0; back < 2; back++) {
+		const struct oc_run runs[] = {{40, 8}, {0, 16}, {24, 4}};
+		int64_t extent = back ? -100 : 20; /* they lie between each other, too */
+		struct oc_layout *one = oc_layout_make(runs, 3, extent, 1);
+		struct oc_layout *many = oc_layout_make(runs, 3, extent, 7);
+		struct oc_layout *same = oc_layout_repeat(one, 7);
+
+		EXPECT(same && !memcmp(same, many, oc_layout_size(3)));
+		EXPECT(!oc_layout_repeat(one, 0));
+		EXPECT(!oc_layout_repeat(one, UINT64_MAX / 8));
+		EXPECT(!oc_layout_repeat(one, UINT64_MAX / 28));
+		EXPECT(!oc_layout_repeat(one, (uint64_t)INT64_MAX / 20));
+		free(one);
+		free(many);
+		free(same);
+	}
+}
+
 int main(void)
 {
 	static struct sequence one, other;
@@ -141,6 +162,7 @@ int main(void)
 	free(layout);
 	EXPECT(!oc_layout_make(touching, 0, 16, 2));
 	EXPECT(!oc_layout_make(touching, 4, 16, 0));
+	check_repeat();
 	for (int again = 0; again < 20000; again++) {
 		throw(&one);
 		throw(&other);
