@@ -18,12 +18,20 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	err = oc_buffer_recv(&in, recv, (size_t)rcount * (size_t)oc->size, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	shape.stream = oc_streams(bytes * (size_t)oc->size);
 	if (!err && !shape.in_place && !oc_same_bytes(scount, stype, bytes))
 		err = MPI_ERR_TRUNCATE;
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
+		bind.send_layout = out.layout;
+	} else if (!err && in.layout) {
+		err = oc_buffer_send(
+			&out, oc_layout_at(recv, (int64_t)oc->rank * rcount * in.layout->extent),
+			(size_t)rcount, rtype);
+		bind.send = out.at;
+		bind.send_layout = out.layout;
 	} else if (!err) {
 		char *own = in.at + (size_t)oc->rank * bytes;
 
@@ -75,14 +83,23 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, 1, -1);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	bind.recv_whole = in.bytes <= total;
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
+		bind.send_layout = out.layout;
+	} else if (!err && in.layout) {
+		err = pmpi()->Type_get_extent(rtype, &lb, &extent);
+		if (!err)
+			err = oc_buffer_send(&out, oc_layout_at(recv, displs[oc->rank] * extent),
+					     (size_t)counts[oc->rank], rtype);
+		bind.send = out.at;
+		bind.send_layout = out.layout;
 	} else if (!err) {
 		bind.send = in.at + in.off[oc->rank];
 		err = pmpi()->Type_get_extent(rtype, &lb, &extent);
-		if (!err && in.packed)
+		if (!err && in.copy)
 			err = oc_convert((char *)recv + (ptrdiff_t)displs[oc->rank] * extent,
 					 in.at + in.off[oc->rank], (size_t)counts[oc->rank], rtype,
 					 true);

@@ -28,10 +28,12 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 			       : oc_buffer_send(&out, send, (size_t)scount * n, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
+	bind.send_layout = out.layout;
 	if (!err)
 		err = oc_buffer_recv(&in, recv, (size_t)rcount * n, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	err = oc_serve(oc, err, &shape, &bind);
 	oc_buffer_close(&out, false);
 	closed = oc_buffer_close(&in, !err);
@@ -89,8 +91,10 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *sco
 	ins = (struct oc_blocks){.len = in.len, .off = in.off};
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
+	bind.send_layout = out.layout;
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	bind.scratch_bytes = 3 * (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
 	bind.pair = ends;

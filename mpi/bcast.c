@@ -19,10 +19,12 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 	if (!err && sends) {
 		bind.send = data.at;
 		bind.send_bytes = bytes;
+		bind.send_layout = data.layout;
 	}
 	if (!err) {
 		bind.recv = data.at;
 		bind.recv_bytes = bytes;
+		bind.recv_layout = data.layout;
 	}
 	err = oc_serve(oc, err, &shape, &bind);
 	closed = oc_buffer_close(&data, !sends && !err);

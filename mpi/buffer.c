@@ -11,6 +11,7 @@
 #include "heap/heap.h"
 #include "tune.h"
 #include "type_sizes.h"
+#include "typemap.h"
 
 /* MPI_Pack counts in int: pack this much at a time. */
 #define PACK_STEP ((size_t)1 << 20)
@@ -40,7 +41,7 @@ bool oc_type_contiguous(MPI_Datatype type)
 	MPI_Count size;
 	bool dense;
 
-	if (pmpi()->Type_get_envelope(type, &integers, &addresses, &types, &combiner))
+	if (!oc_typemap_envelope(type, &integers, &addresses, &types, &combiner))
 		return false;
 	/* Predefined types have gaps too: MPI_DOUBLE_INT and its like. */
 	if (combiner == MPI_COMBINER_NAMED)
@@ -53,10 +54,33 @@ bool oc_type_contiguous(MPI_Datatype type)
 	if (pmpi()->Type_get_contents(type, integers, 0, 1, &count, NULL, &inner))
 		return false;
 	dense = oc_type_contiguous(inner);
-	if (!pmpi()->Type_get_envelope(inner, &integers, &addresses, &types, &inner_combiner) &&
+	if (!oc_typemap_envelope(inner, &integers, &addresses, &types, &inner_combiner) ||
 	    inner_combiner != MPI_COMBINER_NAMED)
 		pmpi()->Type_free(&inner);
 	return dense;
+}
+
+/* The user's memory as it is. False where packing costs less, or is all that can be done. */
+static bool lay_out(struct oc_buffer *buffer)
+{
+	struct oc_typemap *map = oc_typemap_get(buffer->type);
+	bool as_it_is = false;
+
+	if (!map)
+		return false;
+	if (oc_typemap_is_dense(map) || (buffer->count == 1 && map->one->npieces == 1)) {
+		buffer->at = oc_layout_at(buffer->user, map->one->piece[0].at);
+		as_it_is = true;
+	} else if (oc_typemap_pays(map, 1)) {
+		buffer->layout =
+			buffer->count == 1 ? map->one : oc_layout_repeat(map->one, buffer->count);
+		as_it_is = buffer->layout;
+	}
+	if (buffer->layout && buffer->layout == map->one)
+		buffer->map = map;
+	else
+		oc_typemap_put(map);
+	return as_it_is;
 }
 
 static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
@@ -66,7 +90,7 @@ static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_D
 
 	*buffer = (struct oc_buffer){
 		.at = user, .bytes = bytes, .user = user, .count = count, .type = type};
-	if (!bytes || (!copy && oc_type_contiguous(type)))
+	if (!bytes || (!copy && (oc_type_contiguous(type) || lay_out(buffer))))
 		return MPI_SUCCESS;
 	buffer->packed = true;
 	buffer->at = oc_heap_alloc(bytes);
@@ -97,22 +121,22 @@ static int plain_type(size_t bytes, MPI_Datatype *type)
 	return err;
 }
 
-/* One element of more bytes than MPI_Pack can say: as a message to this process. */
-static int convert_huge(char *user, char *packed, MPI_Datatype type, bool pack)
+/* What MPI_Pack cannot say: as a message to this process. */
+static int convert_huge(char *user, char *packed, int count, MPI_Datatype type, bool pack)
 {
 	static unsigned int calls;
 	/* A tag for each thread that may be here. 0 is never sent, 32767 always allowed. */
 	int tag = 1 + (int)(__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % 32767);
 	MPI_Datatype plain;
-	int err = plain_type(oc_type_bytes(type, 1), &plain);
+	int err = plain_type(oc_type_bytes(type, (size_t)count), &plain);
 
 	if (err)
 		return err;
 	if (pack)
-		err = pmpi()->Sendrecv(user, 1, type, 0, tag, packed, 1, plain, 0, tag,
+		err = pmpi()->Sendrecv(user, count, type, 0, tag, packed, 1, plain, 0, tag,
 				       oc_adapter.self, MPI_STATUS_IGNORE);
 	else
-		err = pmpi()->Sendrecv(packed, 1, plain, 0, tag, user, 1, type, 0, tag,
+		err = pmpi()->Sendrecv(packed, 1, plain, 0, tag, user, count, type, 0, tag,
 				       oc_adapter.self, MPI_STATUS_IGNORE);
 	pmpi()->Type_free(&plain);
 	return err;
@@ -145,9 +169,12 @@ int oc_convert(void *user, char *packed, size_t count, MPI_Datatype type, bool p
 		size_t n = count - i < step ? count - i : step;
 		char *from = (char *)user + (ptrdiff_t)i * extent;
 
-		err = size > INT_MAX ? convert_huge(from, packed + i * size, type, pack)
-				     : convert_some(from, packed + i * size, (int)n,
-						    (int)(n * size), type, pack);
+		/* MPICH takes no MPI_BOTTOM to unpack to. */
+		if (size > INT_MAX || !from)
+			err = convert_huge(from, packed + i * size, (int)n, type, pack);
+		else
+			err = convert_some(from, packed + i * size, (int)n, (int)(n * size), type,
+					   pack);
 	}
 	return err;
 }
@@ -177,6 +204,10 @@ int oc_buffer_close(struct oc_buffer *buffer, bool unpack)
 {
 	int err = MPI_SUCCESS;
 
+	if (buffer->map)
+		oc_typemap_put(buffer->map);
+	else
+		free((void *)(uintptr_t)buffer->layout);
 	if (!buffer->packed)
 		return MPI_SUCCESS;
 	if (unpack)

@@ -2,20 +2,24 @@
 #ifndef OC_MPI_BUFFER_H
 #define OC_MPI_BUFFER_H
 
-/* Users' buffers and types as plain bytes. */
+/* Users' buffers and types as sequences of bytes. */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <mpi.h>
 
-/* One side of a call as plain bytes: the user's memory when its layout is
- * contiguous, else a packed copy in the shared heap. */
+#include "bytes/layout.h"
+
+/* One side of a call as a sequence of bytes: the user's memory, in one piece or in pieces that are
+ * long enough, else a packed copy in the shared heap. */
 struct oc_buffer {
 	char *at;
 	size_t bytes;
-	void *user;   /* packed: where the data came from or goes */
-	size_t count; /* packed: elements of type */
+	const struct oc_layout *layout; /* the pieces; at is where the first element begins */
+	struct oc_typemap *map;		/* whose layout that is; NULL: one's own */
+	void *user;			/* packed: where the data came from or goes */
+	size_t count;			/* packed: elements of type */
 	MPI_Datatype type;
 	bool packed;
 	bool heap; /* the copy is in the shared heap, else malloc */

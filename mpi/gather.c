@@ -25,6 +25,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		err = oc_buffer_recv(&in, recv, n, rtype);
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
+		bind.recv_layout = in.layout;
 		/* A packed copy must hold the block that is in place too. */
 		if (!err && shape.in_place && in.packed) {
 			MPI_Aint lb, extent;
@@ -43,6 +44,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
+		bind.send_layout = out.layout;
 	}
 	err = oc_serve(oc, err, &shape, &bind);
 	oc_buffer_close(&out, false);
@@ -97,8 +99,10 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, int scount,
 		failure = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
+	bind.send_layout = out.layout;
 	bind.scratch_bytes = 2 * (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = in.off;
 	bind.pair = pair;
@@ -134,6 +138,7 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, int scount,
 	failure = oc_buffer_send(&out, send, (size_t)scount, stype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
+	bind.send_layout = out.layout;
 	bind.pair = pair;
 	failure = oc_serve_blocks(oc, failure, &shape, NULL, NULL, &bind);
 	left = oc_pair_rest(pair[root], scount, true, &failure);

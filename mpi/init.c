@@ -26,6 +26,7 @@
 #include "record.h"
 #include "tell.h"
 #include "tune.h"
+#include "typemap.h"
 
 #define VERSION ((uint32_t)ONECOPY_VERSION_MAJOR << 16 | ONECOPY_VERSION_MINOR)
 
@@ -288,7 +289,8 @@ static const char *start_node(MPI_Comm node_comm)
 		leave();
 		return "this machine's ranks cannot join";
 	}
-	if (!all_agree(node_comm, !map_world(node_comm, size) && !oc_comm_setup())) {
+	if (!all_agree(node_comm,
+		       !map_world(node_comm, size) && !oc_typemap_setup() && !oc_comm_setup())) {
 		leave();
 		return "the MPI refused what has to be set up";
 	}
@@ -440,6 +442,7 @@ OC_EXPORT int PMPI_Finalize(void)
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
 		oc_comm_teardown();
+		oc_typemap_teardown();
 		look_no_more();
 		quiet = oc_procvm_end();
 		oc_record_finish();

@@ -43,6 +43,7 @@ struct oc_pmpi {
 	/* not interposed, used by the adapter */
 	int (*Type_size_x)(MPI_Datatype, MPI_Count *);
 	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
+	int (*Type_get_true_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
 	int (*Type_get_envelope)(MPI_Datatype, int *, int *, int *, int *);
 	int (*Type_get_contents)(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
 	int (*Type_contiguous)(int, MPI_Datatype, MPI_Datatype *);
@@ -50,6 +51,11 @@ struct oc_pmpi {
 				  MPI_Datatype *);
 	int (*Type_commit)(MPI_Datatype *);
 	int (*Type_free)(MPI_Datatype *);
+	int (*Type_create_keyval)(MPI_Type_copy_attr_function *, MPI_Type_delete_attr_function *,
+				  int *, void *);
+	int (*Type_free_keyval)(int *);
+	int (*Type_set_attr)(MPI_Datatype, int, void *);
+	int (*Type_get_attr)(MPI_Datatype, int, void *, int *);
 	int (*Pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
 	int (*Unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
 	int (*Comm_size)(MPI_Comm, int *);

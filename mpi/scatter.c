@@ -22,6 +22,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		err = oc_buffer_send(&out, send, (size_t)scount * (size_t)oc->size, stype);
 		bind.send = out.at;
 		bind.send_bytes = out.bytes;
+		bind.send_layout = out.layout;
 	}
 	if (!err && oc->rank == root && !shape.in_place && !oc_same_bytes(rcount, rtype, bytes))
 		err = MPI_ERR_TRUNCATE;
@@ -29,6 +30,7 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 		err = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 		bind.recv = in.at;
 		bind.recv_bytes = in.bytes;
+		bind.recv_layout = in.layout;
 	}
 	err = oc_serve(oc, err, &shape, &bind);
 	oc_buffer_close(&out, false);
@@ -85,8 +87,10 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *
 		failure = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.send = out.at;
 	bind.send_bytes = out.bytes;
+	bind.send_layout = out.layout;
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	bind.scratch_bytes = 2 * (size_t)oc->size * sizeof(uint64_t);
 	bind.scratch_init = out.off;
 	bind.pair = pair;
@@ -119,6 +123,7 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, const int *
 	failure = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
+	bind.recv_layout = in.layout;
 	bind.pair = pair;
 	failure = oc_serve_blocks(oc, failure, &shape, NULL, NULL, &bind);
 	closed = oc_buffer_close(&in, !failure && pair[root] == OC_PAIR_TOGETHER);

@@ -11,28 +11,20 @@
 #include "heap/static_data.h"
 #include "type_sizes.h"
 
-/* Memory for a copy of the served blocks, off[] and bytes being known. */
-static int alloc_packed(struct oc_vbuffer *v)
+int oc_vbuffer_alloc(struct oc_vbuffer *v, size_t bytes)
 {
-	if (!v->bytes)
+	if (!bytes)
 		return MPI_SUCCESS;
-	v->packed = true;
-	v->at = oc_heap_alloc(v->bytes);
-	v->heap = v->at != NULL;
-	if (!v->at)
-		v->at = malloc(v->bytes);
-	return v->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+	v->copy = oc_heap_alloc(bytes);
+	v->heap = v->copy != NULL;
+	if (!v->copy)
+		v->copy = malloc(bytes);
+	return v->copy ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Places the served blocks one after the other in a copy of their own. */
-static int place_packed(struct oc_vbuffer *v)
+char *oc_vbuffer_user(const struct oc_vbuffer *v, int i, MPI_Aint extent)
 {
-	v->bytes = 0;
-	for (int i = 0; i < v->n; i++) {
-		v->off[i] = v->bytes;
-		v->bytes += v->len[i];
-	}
-	return alloc_packed(v);
+	return oc_layout_at(v->user, v->types ? v->displs[i] : v->displs[i] * extent);
 }
 
 /* A block that the call names, from the first served byte on. */
@@ -153,38 +145,86 @@ bool oc_blocks_find(const int *counts, MPI_Datatype type, int n, size_t min, int
 	return false;
 }
 
+size_t oc_block_bytes(int count, MPI_Datatype type)
+{
+	return count > 0 && type && type != oc_abi.type_null ? oc_type_bytes(type, (size_t)count)
+							     : 0;
+}
+
+bool oc_blocks_find_each(const int *counts, const MPI_Datatype *types, int n, size_t min)
+{
+	for (int i = 0; i < n; i++)
+		if (counts[i] > 0 && oc_block_bytes(counts[i], types[i]) >= min)
+			return true;
+	return false;
+}
+
+/* @size: of an element, where all blocks have one type. */
 static size_t block_bytes(const struct oc_vbuffer *v, int i, size_t size)
 {
+	if (v->types)
+		return oc_block_bytes(v->counts[i], v->types[i]);
 	return v->counts[i] > 0 ? (size_t)v->counts[i] * size : 0;
+}
+
+/* What is served, and what is the MPI's. */
+static int begin(struct oc_vbuffer *v, const void *user, size_t min)
+{
+	size_t size = v->types ? 0 : oc_type_bytes(v->type, 1);
+	int n = v->n;
+
+	v->user = (void *)(uintptr_t)user;
+	for (int i = 0; i < n; i++)
+		v->rest[i] = i != v->skip && block_bytes(v, i, size) >= min ? 0 : v->counts[i];
+	v->off = calloc(4 * (size_t)n, sizeof(*v->off));
+	if (!v->off)
+		return MPI_ERR_NO_MEM;
+	v->len = v->off + n;
+	v->put = v->len + 2 * (size_t)n;
+	for (int i = 0; i < n; i++) {
+		v->put[i] = OC_VBUFFER_NOWHERE;
+		if (oc_vbuffer_serves(v, i))
+			v->len[i] = block_bytes(v, i, size);
+	}
+	return MPI_SUCCESS;
 }
 
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip)
 {
-	size_t size = oc_type_bytes(type, 1);
 	MPI_Aint lb, extent;
+	int err;
 
 	memset(v, 0, offsetof(struct oc_vbuffer, rest));
 	v->n = n;
 	v->skip = skip;
-	v->user = (void *)(uintptr_t)user;
 	v->counts = counts;
 	v->displs = displs;
 	v->type = type;
-	for (int i = 0; i < n; i++)
-		v->rest[i] = i != skip && block_bytes(v, i, size) >= min ? 0 : counts[i];
-	v->off = calloc(3 * (size_t)n, sizeof(*v->off));
-	if (!v->off)
-		return MPI_ERR_NO_MEM;
-	v->len = v->off + n;
-	for (int i = 0; i < n; i++)
-		v->len[i] = oc_vbuffer_serves(v, i) ? block_bytes(v, i, size) : 0;
+	err = begin(v, user, min);
+	if (err)
+		return err;
 	if (!oc_type_contiguous(type))
-		return place_packed(v);
+		return oc_vbuffer_place(v);
 	if (pmpi()->Type_get_extent(type, &lb, &extent))
 		return MPI_ERR_TYPE;
 	place_in_user(v, extent);
 	return MPI_SUCCESS;
+}
+
+int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, const int *counts,
+			 const int *displs, const MPI_Datatype *types, int n, size_t min)
+{
+	int err;
+
+	memset(v, 0, offsetof(struct oc_vbuffer, rest));
+	v->n = n;
+	v->skip = -1;
+	v->counts = counts;
+	v->displs = displs;
+	v->types = types;
+	err = begin(v, user, min);
+	return err ? err : oc_vbuffer_place(v);
 }
 
 int oc_pair_rest(enum oc_pair pair, int count, bool sends, int *failure)
@@ -214,7 +254,8 @@ bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type
 {
 	if (!oc_vbuffer_serves(v, rank))
 		return false;
-	if (oc_same_bytes(count, type, oc_type_bytes(v->type, (size_t)v->counts[rank])))
+	if (oc_same_bytes(count, type,
+			  oc_type_bytes(oc_vbuffer_type(v, rank), (size_t)v->counts[rank])))
 		return true;
 	pair[rank] = sends ? OC_PAIR_LESS : OC_PAIR_MORE;
 	if (v->len)
@@ -224,23 +265,25 @@ bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type
 
 static int convert(struct oc_vbuffer *v, bool pack)
 {
-	MPI_Aint lb, extent;
+	MPI_Aint lb, extent = 0;
 	int err = MPI_SUCCESS;
 
-	if (!v->packed)
+	if (!v->copy)
 		return MPI_SUCCESS;
-	err = pmpi()->Type_get_extent(v->type, &lb, &extent);
+	if (!v->types)
+		err = pmpi()->Type_get_extent(v->type, &lb, &extent);
 	for (int i = 0; i < v->n && !err; i++)
-		if (v->len[i])
-			err = oc_convert((char *)v->user + (ptrdiff_t)v->displs[i] * extent,
-					 v->at + v->off[i], (size_t)v->counts[i], v->type, pack);
+		if (v->len[i] && v->put[i] != OC_VBUFFER_NOWHERE)
+			err = oc_convert(oc_vbuffer_user(v, i, extent), v->copy + v->put[i],
+					 (size_t)v->counts[i], oc_vbuffer_type(v, i), pack);
 	return err;
 }
 
 /* The heap's pages are all there, and never copied. */
 static bool is_foreign(const struct oc_vbuffer *v)
 {
-	return v->bytes && !v->packed && !oc_heap_find(v->at, v->bytes);
+	return v->bytes && !v->copy && !v->layout && !v->types &&
+	       !oc_heap_find(v->at, v->bytes);
 }
 
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v)
@@ -273,7 +316,9 @@ static int leave_hole(struct oc_vbuffer *v)
 		return MPI_ERR_NO_MEM;
 	if (has_hole(v, sorted, n)) {
 		close_gaps(v, sorted, n);
-		err = alloc_packed(v);
+		memcpy(v->put, v->off, (size_t)v->n * sizeof(*v->put));
+		err = oc_vbuffer_alloc(v, v->bytes);
+		v->at = v->copy;
 	}
 	free(sorted);
 	return err;
@@ -293,9 +338,10 @@ int oc_vbuffer_unpack(struct oc_vbuffer *v)
 
 void oc_vbuffer_close(struct oc_vbuffer *v)
 {
-	if (v->packed && v->heap)
-		oc_heap_free(v->at);
-	else if (v->packed)
-		free(v->at);
+	if (v->heap)
+		oc_heap_free(v->copy);
+	else
+		free(v->copy);
+	free(v->layout);
 	free(v->off);
 }

@@ -10,33 +10,52 @@
 
 #include <mpi.h>
 
+#include "bytes/layout.h"
 #include "exec/op.h"
 #include "segment/node.h"
 #include "type_sizes.h"
 
 /* The side of a v-collective that has one block a rank. Blocks below @min, and
- * those of other ranks' choosing, are left to the MPI through rest[]. */
+ * those of other ranks' choosing, are left to the MPI through rest[]. The others are one sequence
+ * of bytes: as they lie in the user's memory, or one after the other, in pieces or in a copy or,
+ * where their types differ, some in this way and some in that. */
 struct oc_vbuffer {
-	char *at;
+	char *at; /* where the sequence begins, or what its layout counts from */
 	size_t bytes;
-	uint64_t *off; /* [n] from at; NULL without memory */
+	struct oc_layout *layout; /* its pieces; NULL: it is in one */
+	uint64_t *off;		  /* [n] in the sequence; NULL without memory */
 	uint64_t *len; /* [n] bytes served, 0: none; behind it there is room for [n] more */
+	uint64_t *put; /* [n] where in the copy, if anywhere: OC_VBUFFER_NOWHERE */
 	int n;
 	int skip; /* as given to oc_vbuffer_open */
 	void *user;
 	const int *counts;
 	const int *displs;
 	MPI_Datatype type;
-	bool packed;
-	bool heap;
-	int rest[OC_MAX_RANKS]; /* [n] the counts left for the MPI, whatever fails */
+	const MPI_Datatype *types; /* [n] of each block, whose displs are bytes; NULL: type */
+	char *copy;		   /* of some blocks, or all */
+	bool heap;		   /* that is in the shared heap, else malloc */
+	int rest[OC_MAX_RANKS];	   /* [n] the counts left for the MPI, whatever fails */
 };
+
+#define OC_VBUFFER_NOWHERE UINT64_MAX
+
+static inline MPI_Datatype oc_vbuffer_type(const struct oc_vbuffer *v, int i)
+{
+	return v->types ? v->types[i] : v->type;
+}
+
+/* Bytes of a block; 0 if the MPI is to report what is wrong with it. */
+size_t oc_block_bytes(int count, MPI_Datatype type);
 
 /* Adds up counts; false if one is negative, which the MPI is to report. */
 bool oc_counts_total(const int *counts, int n, uint64_t *total);
 
 /* oc_blocks_any(), one by one. */
 bool oc_blocks_find(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
+
+/* The same where each has a type of its own. */
+bool oc_blocks_find_each(const int *counts, const MPI_Datatype *types, int n, size_t min);
 
 /* True if some block has at least @min bytes, not counting @skip: what to ask before
  * anything with a vbuffer. */
@@ -59,6 +78,16 @@ static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
  * then rest[] is as without. */
 int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
 		    MPI_Datatype type, int n, size_t min, int skip);
+/* The same with a type for each block, whose @displs are in bytes. */
+int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, const int *counts,
+			 const int *displs, const MPI_Datatype *types, int n, size_t min);
+/* Places the served blocks one after the other: where they are, if their pieces are long enough,
+ * or in a copy. 0 or MPI error. */
+int oc_vbuffer_place(struct oc_vbuffer *v);
+/* Memory for a copy of @bytes. */
+int oc_vbuffer_alloc(struct oc_vbuffer *v, size_t bytes);
+/* Where the user has a block. */
+char *oc_vbuffer_user(const struct oc_vbuffer *v, int i, MPI_Aint extent);
 /*
  * How many of a served block's @count elements are the MPI's after all, at the end that
  * @sends it or not. Fewer bytes than are expected it moves without an error, as it would have

@@ -239,10 +239,11 @@ def test_huge_element(runner: Runner, program: MakeProgram) -> None:
     assert served(path, "bcast") == [1, 1]
 
 
-def test_uncommitted_type(runner: Runner, program: MakeProgram) -> None:
+@pytest.mark.parametrize("words", [1, 256])
+def test_uncommitted_type(runner: Runner, program: MakeProgram, words: int) -> None:
     """Whatever goes wrong as data is converted is said once, through the communicator's error handler."""
     path = runner.cwd / "stats"
-    runner.mpirun(3, program("uncommitted"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    runner.mpirun(3, program("uncommitted"), str(words), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert min(served(path, "gather")) > 0
 
 

@@ -13,7 +13,7 @@ from mpi.programs import MakeProgram
 from mpi.stats import stats
 from runner import Runner
 
-from mpi import test_failures, test_hazards
+from mpi import test_failures, test_hazards, test_layouts
 
 for module, names in (
     (test_failures, ("unequal_amounts", "unequal_ends")),
@@ -25,6 +25,7 @@ for module, names in (
             *("tool_in_program", "tool_in_library", "mpi_by_dlopen"),
         ),
     ),
+    (test_layouts, ("unpacked",)),
 ):
     globals().update({f"test_{name}": getattr(module, f"test_{name}") for name in names})
 
@@ -39,6 +40,10 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
         pytest.skip(f"the MPI alone cannot run this: {str(trouble).splitlines()[0]}")
     runner.mpirun(2, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [0, 0, 6, 6]
+
+
+def test_random_types(runner: Runner, program: MakeProgram) -> None:
+    test_layouts.test_random_types(runner, program, "all")
 
 
 @pytest.mark.parametrize("unlucky", [0, 2])

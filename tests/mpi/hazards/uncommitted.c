@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A rank receives, or sends, with a datatype that it has not committed. It is told
+ * uncommitted [UNIT]: a rank receives, or sends, with a datatype that it has not committed, whose
+ * pieces are of so many words. It is told
  * so once, by the communicator's error handler and by the call, and the communicator
  * serves what comes after.
  */
@@ -13,7 +14,7 @@
 #define RANKS 4
 
 static unsigned int *send, *recv;
-static int rank, size, told, last;
+static int rank, size, told, last, unit = 1;
 static int counts[RANKS], displs[RANKS];
 static MPI_Comm comm;
 
@@ -37,10 +38,10 @@ enum {
 	CALLS
 };
 
-/* Counts are in elements of two words. */
+/* Counts are in elements of two units. */
 static int call(int which, MPI_Datatype out, MPI_Datatype in)
 {
-	const int n = (int)WORDS / 2;
+	const int n = (int)WORDS / 2 / unit;
 
 	switch (which) {
 	case BCAST:
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
 	MPI_Errhandler handler;
 
 	MPI_Init(&argc, &argv);
+	if (argc > 1)
+		unit = atoi(argv[1]);
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_rank(comm, &rank);
 	MPI_Comm_size(comm, &size);
@@ -102,12 +105,12 @@ int main(int argc, char **argv)
 	send = pattern_alloc(RANKS * WORDS * 8);
 	recv = pattern_alloc(RANKS * WORDS * 8);
 	for (int r = 0; r < size; r++) {
-		counts[r] = (int)WORDS / 2;
+		counts[r] = (int)WORDS / 2 / unit;
 		displs[r] = r * counts[r];
 	}
-	MPI_Type_contiguous(2, MPI_UNSIGNED, &good);
+	MPI_Type_contiguous(2 * unit, MPI_UNSIGNED, &good);
 	MPI_Type_commit(&good);
-	MPI_Type_vector(2, 1, 2, MPI_UNSIGNED, &bad);
+	MPI_Type_vector(2, unit, 2 * unit, MPI_UNSIGNED, &bad);
 	pattern_fill(send, RANKS * WORDS, 1);
 	for (int which = 0; which < CALLS; which++) {
 		expect(which, call(which, good, bad), receives(which) ? MPI_ERR_TYPE : MPI_SUCCESS);

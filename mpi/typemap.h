@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_MPI_TYPEMAP_H
+#define OC_MPI_TYPEMAP_H
+
+/*
+ * Datatypes as the pieces of memory that their elements are: what their constructors say, in the
+ * order of the type map, which is that of the signature. Flattened once, and kept with the type as
+ * an attribute, so that it ends with it. Any thread.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include "bytes/layout.h"
+
+struct oc_typemap {
+	uint32_t users;	       /* the type, and calls that may outlast it */
+	struct oc_layout *one; /* an element; NULL: it cannot be said, or has too many pieces */
+};
+
+/* What MPI_Type_get_envelope says. False if it does not: the type is wrong, or was made with counts
+ * that do not go into an int. */
+bool oc_typemap_envelope(MPI_Datatype type, int *integers, int *addresses, int *types,
+			 int *combiner);
+
+/* An element of a type that is committed; NULL: it had better be packed. To be given back. */
+struct oc_typemap *oc_typemap_get(MPI_Datatype type);
+void oc_typemap_put(struct oc_typemap *map);
+
+/* Whether any number of elements is in one piece, from where the first has its first byte. */
+static inline bool oc_typemap_is_dense(const struct oc_typemap *map)
+{
+	return map->one->npieces == 1 && map->one->extent == (int64_t)map->one->bytes;
+}
+
+/* Whether its pieces are long enough for copies from piece to piece to cost less than packing, in a
+ * layout that has so many @blocks for different peers. */
+bool oc_typemap_pays(const struct oc_typemap *map, int blocks);
+
+/* 0 or -EIO. */
+int oc_typemap_setup(void);
+void oc_typemap_teardown(void);
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Where the served blocks of a v-collective are that has types with gaps, or several: as they lie,
+ * piece by piece, or in a copy.
+ */
+#include "vbuffer.h"
+
+#include <stdlib.h>
+
+#include "adapter.h"
+#include "buffer.h"
+#include "exec/pieces.h"
+#include "typemap.h"
+
+enum how {
+	HOW_COPY,
+	HOW_PLAIN, /* in one piece, for which no map is needed */
+	HOW_PIECES,
+};
+
+struct block {
+	struct oc_typemap *map; /* of its type, or NULL */
+	enum how how;
+	bool shares; /* the map is the one of the served block before */
+};
+
+static bool is_one_piece(const struct block *block, int count)
+{
+	return block->how == HOW_PLAIN || oc_typemap_is_dense(block->map) ||
+	       (count == 1 && block->map->one->npieces == 1);
+}
+
+static uint64_t pieces_of(const struct block *block, int count)
+{
+	if (block->how == HOW_COPY || is_one_piece(block, count))
+		return 1;
+	return block->map->one->npieces * (uint64_t)count;
+}
+
+static struct block look_at(MPI_Datatype type, int count, int blocks)
+{
+	struct block block = {.map = oc_typemap_get(type), .how = HOW_PIECES};
+
+	if (!block.map)
+		block.how = oc_type_contiguous(type) ? HOW_PLAIN : HOW_COPY;
+	else if (!is_one_piece(&block, count) && !oc_typemap_pays(block.map, blocks))
+		block.how = HOW_COPY;
+	return block;
+}
+
+/* Decides for each served block. How many pieces that makes. */
+static uint64_t look_at_all(const struct oc_vbuffer *v, struct block *blocks)
+{
+	uint64_t pieces = 0;
+	int last = -1;
+
+	for (int i = 0; i < v->n; i++) {
+		if (!v->len[i])
+			continue;
+		if (last >= 0 && oc_vbuffer_type(v, last) == oc_vbuffer_type(v, i) &&
+		    (v->counts[last] == 1) == (v->counts[i] == 1)) {
+			blocks[i] = blocks[last];
+			blocks[i].shares = true;
+		} else {
+			blocks[i] = look_at(oc_vbuffer_type(v, i), v->counts[i], v->n);
+		}
+		pieces += pieces_of(&blocks[i], v->counts[i]);
+		last = i;
+	}
+	return pieces;
+}
+
+static int64_t distance(const char *from, const char *to)
+{
+	return (int64_t)((uintptr_t)to - (uintptr_t)from);
+}
+
+static uint32_t add_runs(struct oc_run *runs, const struct oc_layout *one, int64_t at, int count)
+{
+	uint32_t n = 0;
+
+	for (int k = 0; k < count; k++)
+		for (uint32_t p = 0; p < one->npieces; p++)
+			runs[n++] = (struct oc_run){
+				.at = at + k * one->extent + one->piece[p].at,
+				.len = one->piece[p + 1].start - one->piece[p].start,
+			};
+	return n;
+}
+
+/* The runs of a block, from where the user's buffer begins. How many. */
+static uint32_t add_block(const struct oc_vbuffer *v, int i, const struct block *block,
+			  MPI_Aint extent, struct oc_run *runs)
+{
+	int64_t at = distance(v->user, oc_vbuffer_user(v, i, extent));
+
+	if (block->how == HOW_PIECES && !is_one_piece(block, v->counts[i]))
+		return add_runs(runs, block->map->one, at, v->counts[i]);
+	if (block->how == HOW_COPY)
+		at = distance(v->user, v->copy + v->put[i]);
+	else if (block->how == HOW_PIECES)
+		at += block->map->one->piece[0].at;
+	runs[0] = (struct oc_run){.at = at, .len = v->len[i]};
+	return 1;
+}
+
+/* The sequence, in @pieces or fewer. */
+static int join(struct oc_vbuffer *v, const struct block *blocks, uint64_t pieces)
+{
+	struct oc_run *runs = malloc((size_t)pieces * sizeof(*runs));
+	MPI_Aint lb, extent = 0;
+	uint32_t n = 0;
+	int err = MPI_SUCCESS;
+
+	if (!runs)
+		return MPI_ERR_NO_MEM;
+	if (!v->types)
+		err = pmpi()->Type_get_extent(v->type, &lb, &extent);
+	for (int i = 0; i < v->n && !err; i++)
+		if (v->len[i])
+			n += add_block(v, i, &blocks[i], extent, runs + n);
+	if (!err) {
+		v->at = v->user;
+		v->layout = oc_layout_make(runs, n, 0, 1);
+		err = v->layout ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+	}
+	free(runs);
+	if (!err && v->layout->npieces == 1) {
+		v->at = oc_layout_at(v->user, v->layout->piece[0].at);
+		free(v->layout);
+		v->layout = NULL;
+	}
+	return err;
+}
+
+int oc_vbuffer_place(struct oc_vbuffer *v)
+{
+	struct block blocks[OC_MAX_RANKS];
+	uint64_t pieces = look_at_all(v, blocks);
+	bool many = pieces > OC_PIECES_MAX, joins = false;
+	size_t copied = 0;
+	int err;
+
+	v->bytes = 0;
+	for (int i = 0; i < v->n; i++) {
+		v->off[i] = v->bytes;
+		v->bytes += v->len[i];
+		if (!v->len[i])
+			continue;
+		if (many && blocks[i].how == HOW_PIECES)
+			blocks[i].how = HOW_COPY;
+		if (blocks[i].how == HOW_COPY) {
+			v->put[i] = copied;
+			copied += v->len[i];
+		}
+		joins = joins || blocks[i].how != HOW_COPY;
+	}
+	err = oc_vbuffer_alloc(v, copied);
+	v->at = v->copy;
+	if (!err && joins)
+		err = join(v, blocks, many ? (uint64_t)v->n : pieces);
+	for (int i = 0; i < v->n; i++)
+		if (v->len[i] && !blocks[i].shares)
+			oc_typemap_put(blocks[i].map);
+	return err;
+}
