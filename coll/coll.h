@@ -40,6 +40,7 @@ enum oc_coll {
 	OC_COLL_GATHERV,
 	OC_COLL_ALLGATHERV,
 	OC_COLL_ALLTOALLV,
+	OC_COLL_ALLTOALLW, /* its plans are those of alltoallv */
 	OC_COLL_COUNT
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "buffer.h"
+#include "alltoall.h"
 
 #include <string.h>
 
+#include "buffer.h"
+
 #include "failure.h"
-#include "serve.h"
 #include "tune.h"
-#include "vbuffer.h"
 
 static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
 		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
@@ -57,54 +57,61 @@ OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, vo
 	return oc_call_end(&call, err);
 }
 
+int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, int failure, struct oc_vbuffer *out,
+		      struct oc_vbuffer *in)
+{
+	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
+	struct oc_bind bind = {0};
+	struct oc_blocks outs, ins;
+	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + oc->size;
+	int me = oc->rank, parted = MPI_SUCCESS;
+
+	memset(ends, 0, 2 * (size_t)oc->size);
+	oc_vbuffer_own(out, me, in->counts[me], oc_vbuffer_type(in, me), true, to);
+	oc_vbuffer_own(in, me, out->counts[me], oc_vbuffer_type(out, me), false, from);
+	/* One of the ends may be short enough for the MPI. */
+	if (to[me] || from[me]) {
+		to[me] = OC_PAIR_LESS;
+		from[me] = OC_PAIR_MORE;
+	}
+	if (!failure)
+		failure = oc_vbuffer_pack(out);
+	/* To know whether a block is expected its sender looks at what its receiver expects. */
+	if (!failure)
+		memcpy(out->len + oc->size, in->len, (size_t)oc->size * sizeof(*in->len));
+	outs = (struct oc_blocks){.len = out->len, .off = out->off};
+	ins = (struct oc_blocks){.len = in->len, .off = in->off};
+	bind.send = out->at;
+	bind.send_bytes = out->bytes;
+	bind.send_layout = out->layout;
+	bind.recv = in->at;
+	bind.recv_bytes = in->bytes;
+	bind.recv_layout = in->layout;
+	bind.scratch_bytes = 3 * (size_t)oc->size * sizeof(uint64_t);
+	bind.scratch_init = out->off;
+	bind.pair = ends;
+	shape.stream = oc_streams(in->bytes);
+	failure = oc_serve_blocks(oc, failure, &shape, &outs, &ins, &bind);
+	oc_vbuffer_part(in, from, false, &parted);
+	oc_vbuffer_part(out, to, true, &parted);
+	if (!failure)
+		failure = oc_vbuffer_unpack(in);
+	return failure ? failure : parted;
+}
+
 /* Blocks that are long enough move here, the MPI exchanges the others. */
 static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *scounts,
 			    const int *sdispls, MPI_Datatype stype, void *recv, const int *rcounts,
 			    const int *rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALLV, 0, 0);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	struct oc_vbuffer out, in;
-	struct oc_bind bind = {0};
-	struct oc_blocks outs, ins;
-	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + oc->size;
-	int failure, opened, parted = MPI_SUCCESS, err = MPI_SUCCESS;
+	int failure, opened, err = MPI_SUCCESS;
 
-	memset(ends, 0, 2 * (size_t)oc->size);
 	/* Both in any case: the MPI is to get what is left of both. */
 	opened = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
 	failure = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
-	failure = opened ? opened : failure;
-	oc_vbuffer_own(&out, oc->rank, rcounts[oc->rank], rtype, true, to);
-	oc_vbuffer_own(&in, oc->rank, scounts[oc->rank], stype, false, from);
-	/* One of the ends may be short enough for the MPI. */
-	if (to[oc->rank] || from[oc->rank]) {
-		to[oc->rank] = OC_PAIR_LESS;
-		from[oc->rank] = OC_PAIR_MORE;
-	}
-	if (!failure)
-		failure = oc_vbuffer_pack(&out);
-	/* To know whether a block is expected its sender looks at what its receiver expects. */
-	if (!failure)
-		memcpy(out.len + oc->size, in.len, (size_t)oc->size * sizeof(*in.len));
-	outs = (struct oc_blocks){.len = out.len, .off = out.off};
-	ins = (struct oc_blocks){.len = in.len, .off = in.off};
-	bind.send = out.at;
-	bind.send_bytes = out.bytes;
-	bind.send_layout = out.layout;
-	bind.recv = in.at;
-	bind.recv_bytes = in.bytes;
-	bind.recv_layout = in.layout;
-	bind.scratch_bytes = 3 * (size_t)oc->size * sizeof(uint64_t);
-	bind.scratch_init = out.off;
-	bind.pair = ends;
-	shape.stream = oc_streams(in.bytes);
-	failure = oc_serve_blocks(oc, failure, &shape, &outs, &ins, &bind);
-	oc_vbuffer_part(&in, from, false, &parted);
-	oc_vbuffer_part(&out, to, true, &parted);
-	if (!failure)
-		failure = oc_vbuffer_unpack(&in);
-	failure = failure ? failure : parted;
+	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLV, opened ? opened : failure, &out, &in);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLV, failure))
 		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
 					rtype, comm);

@@ -17,7 +17,7 @@ static const char *const colls[OC_COLL_COUNT] = {
 	[OC_COLL_ALLREDUCE] = "allreduce", [OC_COLL_REDUCE_SCATTER] = "reduce_scatter",
 	[OC_COLL_BARRIER] = "barrier",	   [OC_COLL_SCATTERV] = "scatterv",
 	[OC_COLL_GATHERV] = "gatherv",	   [OC_COLL_ALLGATHERV] = "allgatherv",
-	[OC_COLL_ALLTOALLV] = "alltoallv",
+	[OC_COLL_ALLTOALLV] = "alltoallv", [OC_COLL_ALLTOALLW] = "alltoallw",
 };
 
 /* cli/onecopy/stats.py says them in words. */
@@ -130,6 +130,29 @@ void oc_call_measure(struct oc_call *call, const int *out, MPI_Datatype otype, c
 	call->size = call->data / (uint64_t)(sides * size);
 	weigh_profile(call,
 		      has_served(call, out, otype, size) || has_served(call, in, itype, size));
+}
+
+static uint64_t total_of_each(const int *counts, const MPI_Datatype *types, int size)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; counts && i < size; i++)
+		total += oc_block_bytes(counts[i], types[i]);
+	return total;
+}
+
+void oc_call_measure_each(struct oc_call *call, const int *out, const MPI_Datatype *otypes,
+			  const int *in, const MPI_Datatype *itypes)
+{
+	uint64_t min = oc_adapter.agreed.min[call->coll];
+	int sides = (out != NULL) + (in != NULL), rank, size;
+
+	if (!sides || !look_at(call, &rank, &size))
+		return;
+	call->data = total_of_each(out, otypes, size) + total_of_each(in, itypes, size);
+	call->size = call->data / (uint64_t)(sides * size);
+	weigh_profile(call, (out && oc_blocks_find_each(out, otypes, size, min)) ||
+				    (in && oc_blocks_find_each(in, itypes, size, min)));
 }
 
 void oc_call_measure_rooted(struct oc_call *call, const int *blocks, MPI_Datatype btype, int count,

@@ -35,7 +35,7 @@ enum oc_outcome {
 	OC_OUTCOME_INTER,    /* it has two groups */
 	OC_OUTCOME_SETUP,    /* it has none of ours: a member lacked a board or memory */
 	OC_OUTCOME_OPERATOR, /* not one of those reduced here, or not of that type */
-	OC_OUTCOME_IN_PLACE, /* Alltoallv */
+	OC_OUTCOME_IN_PLACE, /* Alltoallv, Alltoallw */
 	OC_OUTCOME_INVALID,  /* the MPI is to report it */
 	OC_OUTCOME_COUNT
 };
@@ -87,6 +87,9 @@ static inline bool oc_call_known(const struct oc_call *call)
  * (NULL) one. Only where somebody asked. */
 void oc_call_measure(struct oc_call *call, const int *out, MPI_Datatype otype, const int *in,
 		     MPI_Datatype itype);
+/* With a type for each block. */
+void oc_call_measure_each(struct oc_call *call, const int *out, const MPI_Datatype *otypes,
+			  const int *in, const MPI_Datatype *itypes);
 /* The same with such blocks at the root, @blocks of @btype, and one of @count elements at each
  * rank. */
 void oc_call_measure_rooted(struct oc_call *call, const int *blocks, MPI_Datatype btype, int count,

@@ -35,6 +35,7 @@ static const char *name_of(enum oc_coll coll)
 		[OC_COLL_GATHERV] = "MPI_Gatherv",
 		[OC_COLL_ALLGATHERV] = "MPI_Allgatherv",
 		[OC_COLL_ALLTOALLV] = "MPI_Alltoallv",
+		[OC_COLL_ALLTOALLW] = "MPI_Alltoallw",
 	};
 
 	return names[coll];

@@ -33,6 +33,7 @@ static const struct {
 	{"PMPI_Allgatherv", offsetof(struct oc_pmpi, Allgatherv)},
 	{"PMPI_Alltoall", offsetof(struct oc_pmpi, Alltoall)},
 	{"PMPI_Alltoallv", offsetof(struct oc_pmpi, Alltoallv)},
+	{"PMPI_Alltoallw", offsetof(struct oc_pmpi, Alltoallw)},
 	{"PMPI_Reduce", offsetof(struct oc_pmpi, Reduce)},
 	{"PMPI_Allreduce", offsetof(struct oc_pmpi, Allreduce)},
 	{"PMPI_Reduce_scatter", offsetof(struct oc_pmpi, Reduce_scatter)},

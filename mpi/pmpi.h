@@ -33,6 +33,8 @@ struct oc_pmpi {
 	int (*Alltoall)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
 	int (*Alltoallv)(const void *, const int *, const int *, MPI_Datatype, void *, const int *,
 			 const int *, MPI_Datatype, MPI_Comm);
+	int (*Alltoallw)(const void *, const int *, const int *, const MPI_Datatype *, void *,
+			 const int *, const int *, const MPI_Datatype *, MPI_Comm);
 	int (*Reduce)(const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
 	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Reduce_scatter)(const void *, void *, const int *, MPI_Datatype, MPI_Op, MPI_Comm);

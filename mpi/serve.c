@@ -59,6 +59,7 @@ static struct oc_plan *generate(const struct oc_plan_key *key)
 	case OC_COLL_ALLGATHERV:
 		return oc_coll_allgatherv(shape, &out);
 	case OC_COLL_ALLTOALLV:
+	case OC_COLL_ALLTOALLW:
 		return oc_coll_alltoallv(shape, &out, &in);
 	default:
 		return NULL;
@@ -79,6 +80,7 @@ static bool reads_by_call(const struct oc_shape *shape)
 	case OC_COLL_ALLGATHERV:
 	case OC_COLL_ALLTOALL:
 	case OC_COLL_ALLTOALLV:
+	case OC_COLL_ALLTOALLW:
 	case OC_COLL_GATHER:
 	case OC_COLL_GATHERV:
 		return true;

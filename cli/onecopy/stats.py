@@ -28,7 +28,7 @@ OUTCOMES = {
     "inter": ("intercommunicator", "left to the MPI"),
     "setup": ("no room", "a member had no board or memory for the communicator"),
     "operator": ("operator or type", "a reduction by a user's operator, or of a type that is not predefined"),
-    "in-place": ("in place", "MPI_Alltoallv with MPI_IN_PLACE"),
+    "in-place": ("in place", "MPI_Alltoallv or MPI_Alltoallw with MPI_IN_PLACE"),
     "invalid": ("wrong arguments", "left to the MPI to report"),
 }
 MECHANISMS = {

@@ -33,7 +33,8 @@ OPERATORS = {
     "affine": ("compose",),
 }
 
-MOVES = ["bcast", "scatter", "scatterv", "gather", "gatherv", "allgather", "allgatherv", "alltoall", "alltoallv"]
+MOVES = ["bcast", "scatter", "scatterv", "gather", "gatherv", "allgather", "allgatherv"]
+MOVES += ["alltoall", "alltoallv", "alltoallw"]
 REDUCTIONS = ["reduce", "allreduce", "reduce_scatter", "reduce_scatter_block"]
 KINDS = ["heap", "calloc", "realloc", "stack", "static", "private", "shared", "mpi", "readonly", "writeonly"]
 LAYOUTS = ["plain", "contiguous", "vector", "indexed", "struct", "resized"]

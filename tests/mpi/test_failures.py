@@ -74,5 +74,7 @@ def test_no_memory(runner: Runner, programs: Programs) -> None:
     binary = programs.with_allocator("starved", "-DALLOCATOR_REFUSES")
     done = runner.mpirun(4, binary, env={"ONECOPY_STATS": str(path)})
     assert "died" not in done.stderr
-    assert all(line["calls"][name]["served"] > 0 for line in stats(path) for name in ("scatterv", "alltoallv"))
+    assert all(
+        line["calls"][name]["served"] > 0 for line in stats(path) for name in ("scatterv", "alltoallv", "alltoallw")
+    )
     assert min(served(path, "gatherv")) > 0

@@ -25,9 +25,18 @@ def test_random_types(runner: Runner, program: MakeProgram, name: str) -> None:
     runner.mpirun(3, *argv, env=env, preload=LIBRARIES.get(name, True), timeout=60 + ROUNDS)
 
 
-@pytest.mark.parametrize("call", ["bcast", "allgather", "alltoall"])
+@pytest.mark.parametrize("call", ["bcast", "allgather", "alltoall", "alltoallw"])
 def test_unpacked(runner: Runner, program: MakeProgram, call: str) -> None:
     """Where pieces are long nobody makes a packed copy."""
     path = runner.cwd / "stats"
     runner.mpirun(2, program("unpacked"), call, env={"ONECOPY_STATS": str(path)})
     assert min(served(path, call)) > 0
+
+
+@pytest.mark.parametrize("mode", [{}, {"ONECOPY_MECH": "cma"}, {"ONECOPY_MECH": "staged"}], ids=str)
+def test_holes(runner: Runner, program: MakeProgram, mode: dict[str, str]) -> None:
+    """Between the pieces there may be no memory at all."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("holes"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **NO_SINGLE_COPY, **mode})
+    for call in ("bcast", "gather", "alltoall", "alltoallw"):
+        assert min(served(path, call)) > 0

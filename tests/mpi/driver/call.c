@@ -36,6 +36,7 @@ int call_find(const char *name)
 		[CALL_ALLGATHERV] = "allgatherv",
 		[CALL_ALLTOALL] = "alltoall",
 		[CALL_ALLTOALLV] = "alltoallv",
+		[CALL_ALLTOALLW] = "alltoallw",
 		[CALL_REDUCE] = "reduce",
 		[CALL_ALLREDUCE] = "allreduce",
 		[CALL_REDUCE_SCATTER] = "reduce_scatter",
@@ -58,7 +59,7 @@ static void wrong(const struct part *p, const char *what)
 static bool is_v(const struct call *c)
 {
 	return c->name == CALL_SCATTERV || c->name == CALL_GATHERV || c->name == CALL_ALLGATHERV ||
-	       c->name == CALL_ALLTOALLV;
+	       c->name == CALL_ALLTOALLV || c->name == CALL_ALLTOALLW;
 }
 
 static bool reduces(const struct call *c)
@@ -70,7 +71,7 @@ static bool reduces(const struct call *c)
 static bool addressed(const struct call *c)
 {
 	return c->name == CALL_SCATTER || c->name == CALL_SCATTERV || c->name == CALL_ALLTOALL ||
-	       c->name == CALL_ALLTOALLV;
+	       c->name == CALL_ALLTOALLV || c->name == CALL_ALLTOALLW;
 }
 
 static bool rooted(const struct call *c)
@@ -91,7 +92,7 @@ static long length(const struct call *c, int from, int to)
 		to = 0;
 	if (c->name == CALL_SCATTERV || c->name == CALL_REDUCE_SCATTER)
 		from = 0;
-	if (c->name == CALL_ALLTOALLV && c->in_place && from > to)
+	if ((c->name == CALL_ALLTOALLV || c->name == CALL_ALLTOALLW) && c->in_place && from > to)
 		return length(c, to, from);
 	bits = element_hash(c->seed, (uint64_t)from + 100, (uint64_t)to);
 	count = bits % 4 ? (long)(bits / 4 % (uint64_t)(2 * c->count + 1)) : 0;
@@ -133,7 +134,8 @@ static void shape(struct part *p)
 	bool root = p->rank == c->root;
 	bool scatters = c->name == CALL_SCATTER || c->name == CALL_SCATTERV;
 	bool gathers = c->name == CALL_GATHER || c->name == CALL_GATHERV;
-	bool to_all = c->name == CALL_ALLTOALL || c->name == CALL_ALLTOALLV;
+	bool to_all =
+		c->name == CALL_ALLTOALL || c->name == CALL_ALLTOALLV || c->name == CALL_ALLTOALLW;
 	bool from_all =
 		gathers || to_all || c->name == CALL_ALLGATHER || c->name == CALL_ALLGATHERV;
 	bool slices = c->name == CALL_REDUCE_SCATTER || c->name == CALL_REDUCE_SCATTER_BLOCK;
@@ -218,6 +220,23 @@ static void fill(struct part *p)
 	}
 }
 
+/* The same in bytes, with a type for each block. */
+static int do_w(struct part *p, const void *from, void *to)
+{
+	struct side *s = &p->send, *r = &p->recv;
+	MPI_Datatype stypes[SIDE_BLOCKS], rtypes[SIDE_BLOCKS];
+	int sdispls[SIDE_BLOCKS], rdispls[SIDE_BLOCKS];
+
+	for (int b = 0; b < p->size; b++) {
+		stypes[b] = s->type;
+		sdispls[b] = (int)(s->displs[b] * s->extent);
+		rtypes[b] = r->type;
+		rdispls[b] = (int)(r->displs[b] * r->extent);
+	}
+	return MPI_Alltoallw(from, s->units, sdispls, stypes, to, r->units, rdispls, rtypes,
+			     p->comm);
+}
+
 static int do_v(struct part *p, const void *from, void *to)
 {
 	const struct call *c = p->c;
@@ -233,6 +252,8 @@ static int do_v(struct part *p, const void *from, void *to)
 	case CALL_ALLGATHERV:
 		return MPI_Allgatherv(from, s->units[0], s->type, to, r->units, r->displs, r->type,
 				      p->comm);
+	case CALL_ALLTOALLW:
+		return do_w(p, from, to);
 	default:
 		return MPI_Alltoallv(from, s->units, s->displs, s->type, to, r->units, r->displs,
 				     r->type, p->comm);

@@ -13,7 +13,7 @@
 #define WORDS (1 << 16)
 #define GUARD 0xeeeeeeeeu
 
-enum { SCATTERV, GATHERV, ALLTOALLV, CALLS };
+enum { SCATTERV, GATHERV, ALLTOALLV, ALLTOALLW, CALLS };
 
 static const int lengths[][2] = {/* words sent, words expected */
 				 {WORDS, 10},
@@ -40,6 +40,8 @@ static int call(int which)
 {
 	const MPI_Comm comm = MPI_COMM_WORLD;
 	const MPI_Datatype word = MPI_UNSIGNED;
+	MPI_Datatype types[RANKS];
+	int bytes[RANKS];
 
 	for (int i = 0; i < RANKS * WORDS; i++)
 		in[i] = GUARD;
@@ -54,8 +56,14 @@ static int call(int which)
 		return MPI_Scatterv(out, scounts, displs, word, in, rcounts[0], word, 0, comm);
 	case GATHERV:
 		return MPI_Gatherv(out, scounts[0], word, in, rcounts, displs, word, 0, comm);
-	default:
+	case ALLTOALLV:
 		return MPI_Alltoallv(out, scounts, displs, word, in, rcounts, displs, word, comm);
+	default:
+		for (int r = 0; r < size; r++) {
+			bytes[r] = 4 * displs[r];
+			types[r] = word;
+		}
+		return MPI_Alltoallw(out, scounts, bytes, types, in, rcounts, bytes, types, comm);
 	}
 }
 
@@ -84,7 +92,7 @@ static void try(int which)
 	if (class && rank != odd_from && (rank != odd_to || odd_sent <= odd_expected))
 		pattern_fail("an error where all was well");
 	for (int r = 0; r < size; r++)
-		if (which == SCATTERV ? r == 0 : which == ALLTOALLV || rank == 0)
+		if (which == SCATTERV ? r == 0 : which >= ALLTOALLV || rank == 0)
 			check(which, r, which == SCATTERV ? in : in + displs[r]);
 }
 
@@ -113,7 +121,7 @@ int main(int argc, char **argv)
 				other = large ? WORDS : 10;
 				try_pair(which, which == GATHERV ? 2 : 0, which == GATHERV ? 0 : 2);
 				/* What these do not serve is the MPI's to find. */
-				if (which == ALLTOALLV ||
+				if (which >= ALLTOALLV ||
 				    (which == SCATTERV ? odd_sent : odd_expected) > 10)
 					try_pair(which, 0, 0);
 			}

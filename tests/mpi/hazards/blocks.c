@@ -4,6 +4,7 @@
  * pair; in stretches most calls have no large one, or one rank has none in any. Ranks do not
  * wait for each other but where a call makes them. Some calls between are of another kind.
  */
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,8 +75,11 @@ static void gatherv(unsigned int turn, int root)
 		check(in + displs[r], gets[r], r, root, turn);
 }
 
-static void alltoallv(unsigned int turn)
+static void alltoall(unsigned int turn, bool each)
 {
+	MPI_Datatype types[RANKS];
+	int bytes[RANKS];
+
 	for (int from = 0; from < size; from++)
 		for (int to = 0; to < size; to++) {
 			int words = draw(from, to);
@@ -86,8 +90,15 @@ static void alltoallv(unsigned int turn)
 				gets[from] = words;
 		}
 	fill(turn);
-	MPI_Alltoallv(out, counts, displs, MPI_UNSIGNED, in, gets, displs, MPI_UNSIGNED,
-		      MPI_COMM_WORLD);
+	for (int r = 0; r < size; r++) {
+		types[r] = MPI_UNSIGNED;
+		bytes[r] = 4 * displs[r];
+	}
+	if (each)
+		MPI_Alltoallw(out, counts, bytes, types, in, gets, bytes, types, MPI_COMM_WORLD);
+	else
+		MPI_Alltoallv(out, counts, displs, MPI_UNSIGNED, in, gets, displs, MPI_UNSIGNED,
+			      MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
 		check(in + displs[r], gets[r], r, rank, turn);
 }
@@ -130,7 +141,7 @@ int main(int argc, char **argv)
 		else if (which < 8)
 			gatherv(turn, (int)root);
 		else if (which == 8 || quiet)
-			alltoallv(turn);
+			alltoall(turn, dice(2));
 		else
 			other(turn, (int)root);
 	}

@@ -13,7 +13,7 @@
 #define SMALL 1500 /* words: left to the MPI, and not sent without their receiver */
 #define LARGE ((int)16 << 10)
 
-enum { SCATTERV, GATHERV, ALLTOALLV, CALLS };
+enum { SCATTERV, GATHERV, ALLTOALLV, ALLTOALLW, CALLS };
 
 static int rank, size, apart; /* the rank with small blocks, or -1 */
 static int large = LARGE;     /* another in each try: plans are made once */
@@ -29,10 +29,12 @@ static int call(int which)
 {
 	const MPI_Datatype word = MPI_UNSIGNED;
 	const MPI_Comm comm = MPI_COMM_WORLD;
+	MPI_Datatype types[RANKS];
+	int bytes[RANKS];
 
 	memset(in, 0, RANKS * LARGE * 4);
 	for (int r = 0; r < size; r++) {
-		counts[r] = which == ALLTOALLV ? words(rank, r) : words(0, r);
+		counts[r] = which >= ALLTOALLV ? words(rank, r) : words(0, r);
 		displs[r] = r * LARGE;
 		pattern_fill(out + displs[r], (size_t)counts[r], (unsigned int)(rank * RANKS + r));
 	}
@@ -42,18 +44,24 @@ static int call(int which)
 	case GATHERV:
 		return MPI_Gatherv(out + displs[rank], counts[rank], word, in, counts, displs, word,
 				   0, comm);
-	default:
+	case ALLTOALLV:
 		return MPI_Alltoallv(out, counts, displs, word, in, counts, displs, word, comm);
+	default:
+		for (int r = 0; r < size; r++) {
+			bytes[r] = 4 * displs[r];
+			types[r] = word;
+		}
+		return MPI_Alltoallw(out, counts, bytes, types, in, counts, bytes, types, comm);
 	}
 }
 
 /* What came from @from, if anything was to. */
 static void check(int which, int from)
 {
-	int block = which == ALLTOALLV ? rank : which == SCATTERV ? rank : from;
+	int block = which >= ALLTOALLV ? rank : which == SCATTERV ? rank : from;
 	const unsigned int *at = which == SCATTERV ? in : in + displs[from];
 
-	if (which == SCATTERV ? from == 0 : which == ALLTOALLV || rank == 0)
+	if (which == SCATTERV ? from == 0 : which >= ALLTOALLV || rank == 0)
 		pattern_check(at, (size_t)words(from, block), (unsigned int)(from * RANKS + block),
 			      "a block");
 }
@@ -94,7 +102,7 @@ int main(int argc, char **argv)
 		for (int starved = 0; starved < size; starved++)
 			for (apart = -1; apart < size; apart++)
 				/* A root that is apart has no large block, a rank neither. */
-				if (apart != starved && (apart || which == ALLTOALLV))
+				if (apart != starved && (apart || which >= ALLTOALLV))
 					try(which, starved);
 	MPI_Finalize();
 	return 0;

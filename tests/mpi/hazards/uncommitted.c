@@ -35,6 +35,7 @@ enum {
 	GATHERV,
 	ALLGATHERV,
 	ALLTOALLV,
+	ALLTOALLW,
 	CALLS
 };
 
@@ -42,6 +43,9 @@ enum {
 static int call(int which, MPI_Datatype out, MPI_Datatype in)
 {
 	const int n = (int)WORDS / 2 / unit;
+	MPI_Datatype outs[RANKS], ins[RANKS];
+	MPI_Aint lb, extents[2];
+	int from[RANKS], to[RANKS];
 
 	switch (which) {
 	case BCAST:
@@ -60,8 +64,18 @@ static int call(int which, MPI_Datatype out, MPI_Datatype in)
 		return MPI_Gatherv(send, n, out, recv, counts, displs, in, 0, comm);
 	case ALLGATHERV:
 		return MPI_Allgatherv(send, n, out, recv, counts, displs, in, comm);
-	default:
+	case ALLTOALLV:
 		return MPI_Alltoallv(send, counts, displs, out, recv, counts, displs, in, comm);
+	default:
+		MPI_Type_get_extent(out, &lb, &extents[0]);
+		MPI_Type_get_extent(in, &lb, &extents[1]);
+		for (int r = 0; r < size; r++) {
+			outs[r] = out;
+			ins[r] = in;
+			from[r] = displs[r] * (int)extents[0];
+			to[r] = displs[r] * (int)extents[1];
+		}
+		return MPI_Alltoallw(send, counts, from, outs, recv, counts, to, ins, comm);
 	}
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "alltoall.h"
+#include "failure.h"
+
+/* As MPI_Alltoallv: blocks that are long enough move here, the MPI exchanges the others. */
+static OC_APART int serve(struct oc_comm *oc, const void *send, const int *scounts,
+			  const int *sdispls, const MPI_Datatype *stypes, void *recv,
+			  const int *rcounts, const int *rdispls, const MPI_Datatype *rtypes,
+			  MPI_Comm comm)
+{
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
+	struct oc_vbuffer out, in;
+	int failure, opened, err = MPI_SUCCESS;
+
+	opened = oc_vbuffer_open_each(&out, send, scounts, sdispls, stypes, oc->size, min);
+	failure = oc_vbuffer_open_each(&in, recv, rcounts, rdispls, rtypes, oc->size, min);
+	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLW, opened ? opened : failure, &out, &in);
+	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLW, failure))
+		err = pmpi()->Alltoallw(send, out.rest, sdispls, stypes, recv, in.rest, rdispls,
+					rtypes, comm);
+	oc_vbuffer_close(&out);
+	oc_vbuffer_close(&in);
+	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLW, failure);
+}
+
+OC_EXPORT int PMPI_Alltoallw(const void *send, const int scounts[], const int sdispls[],
+			     const MPI_Datatype stypes[], void *recv, const int rcounts[],
+			     const int rdispls[], const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLW, 0, comm);
+	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
+	bool in_place = send == MPI_IN_PLACE;
+	struct oc_comm *oc = in_place ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	int err;
+
+	if (in_place && oc_adapter.active)
+		call.outcome = OC_OUTCOME_IN_PLACE;
+	if (call.since)
+		oc_call_measure_each(&call, in_place ? NULL : scounts, stypes, rcounts, rtypes);
+	if (oc && !oc_blocks_find_each(scounts, stypes, oc->size, min) &&
+	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min)) {
+		call.outcome = OC_OUTCOME_SMALL;
+		oc = oc_comm_leave(oc);
+	}
+	if (oc)
+		err = serve(oc, send, scounts, sdispls, stypes, recv, rcounts, rdispls, rtypes,
+			    comm);
+	else
+		err = pmpi()->Alltoallw(send, scounts, sdispls, stypes, recv, rcounts, rdispls,
+					rtypes, comm);
+	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int MPI_Alltoallw(const void *send, const int scounts[], const int sdispls[],
+			    const MPI_Datatype stypes[], void *recv, const int rcounts[],
+			    const int rdispls[], const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	return oc_tool()->Alltoallw ? oc_tool()->Alltoallw(send, scounts, sdispls, stypes, recv,
+							   rcounts, rdispls, rtypes, comm)
+				    : PMPI_Alltoallw(send, scounts, sdispls, stypes, recv, rcounts,
+						     rdispls, rtypes, comm);
+}
