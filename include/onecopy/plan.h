@@ -95,6 +95,8 @@ enum {
 	 */
 	OC_STEP_PAIR = 1 << 2,
 	OC_STEP_OUT = 1 << 3,
+	/* What a CALC writes is read again by the next steps: not past the caches. */
+	OC_STEP_NEAR = 1 << 4,
 };
 
 struct oc_ref {

@@ -8,6 +8,11 @@
 #include "exec/slot.h"
 #include "exec/transfer.h"
 
+static size_t element_size(const struct oc_bind *bind)
+{
+	return bind->given ? bind->given->size : oc_type_size(bind->type);
+}
+
 /* The slots a CALC folds, one after the other. */
 struct operands {
 	const struct oc_ref *next;
@@ -78,15 +83,22 @@ static int await_operand(struct oc_op *op, const struct oc_ref *ref, size_t len,
 	return err || at ? err : oc_transfer_read(op, temp, *ref, len, &ordinary);
 }
 
-/* The operands, from @src on in their order, to every destination. */
-static void fold_memory(struct oc_op *op, void **dst, uint32_t ndst, const void **src,
-			uint32_t nsrc, size_t len)
+/* @len bytes of the step's operands, from @src on in their order, to every destination. */
+static int fold_memory(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
+		       const void **src, uint32_t nsrc, size_t len)
 {
+	const struct oc_bind *bind = op->bind;
 	uint64_t since = oc_store_policy_clock(&op->stores);
+	bool past = op->stores.past && !(step->flags & OC_STEP_NEAR);
+	size_t count = len / element_size(bind);
+	int err = 0;
 
-	oc_calc_fold(op->bind->op, op->bind->type, dst, ndst, src, nsrc,
-		     len / oc_type_size(op->bind->type), op->stores.past);
+	if (bind->given)
+		err = oc_calc_given_fold(bind->given, dst, ndst, src, nsrc, count, past);
+	else
+		oc_calc_fold(bind->op, bind->type, dst, ndst, src, nsrc, count, past);
 	oc_store_policy_add(&op->stores, since, len * ndst);
+	return err;
 }
 
 /* [done, done + part) of the operands, following what is staged and reading the rest to @temp,
@@ -130,7 +142,7 @@ static int deliver(struct oc_op *op, const struct oc_step *step, void **dst, uin
 static int fold_chunked(struct oc_op *op, const struct oc_step *step, void **dst, uint32_t ndst,
 			const void **src, bool away)
 {
-	size_t elem = oc_type_size(op->bind->type);
+	size_t elem = element_size(op->bind);
 	size_t chunk = OC_OP_CHUNK / elem * elem;
 	struct operands operands = operands_of(op, step);
 	struct oc_ref ref;
@@ -147,10 +159,10 @@ static int fold_chunked(struct oc_op *op, const struct oc_step *step, void **dst
 		void *result = temp + n * chunk;
 
 		err = await_operands(op, step, done, part, temp, chunk, src, &n);
-		if (err)
-			break;
-		fold_memory(op, away ? &result : dst, away ? 1 : ndst, src, n, part);
-		if (away)
+		if (!err)
+			err = fold_memory(op, step, away ? &result : dst, away ? 1 : ndst, src, n,
+					  part);
+		if (away && !err)
 			err = deliver(op, step, dst, ndst, done, result, part);
 		for (uint32_t d = 0; d < ndst && !away; d++)
 			dst[d] = (char *)dst[d] + part;
@@ -165,13 +177,14 @@ static int fold(struct oc_op *op, const struct oc_step *step, void **dst, uint32
 	struct operands operands = operands_of(op, step);
 	struct oc_ref ref;
 	uint32_t n;
+	int err;
 
 	if (!find_operands(op, step, src, &n))
 		return op->err ? op->err : fold_chunked(op, step, dst, ndst, src, false);
-	fold_memory(op, dst, ndst, src, n, step->len);
-	while (next_operand(&operands, &ref))
+	err = fold_memory(op, step, dst, ndst, src, n, step->len);
+	while (!err && next_operand(&operands, &ref))
 		oc_op_count(op, ref.slot, ref.rank, step->len);
-	return 0;
+	return err;
 }
 
 /* Into slots some of which are no memory here, or in pieces. */

@@ -14,6 +14,7 @@
 
 #include "access/window.h"
 #include "bytes/calc.h"
+#include "bytes/calc_given.h"
 #include "bytes/layout.h"
 #include "bytes/store_policy.h"
 #include "exec/group.h"
@@ -47,6 +48,7 @@ struct oc_bind {
 		pair; /* enum oc_pair, [size] of each peer, [size] of OC_STEP_OUT; NULL: no pairs */
 	enum oc_calc_op op;
 	enum oc_type type;
+	const struct oc_calc_given *given; /* instead of these, or NULL */
 	bool call;	 /* let the module copy a foreign send slot rather than stage it */
 	bool recv_whole; /* every page of the receive slot will be written */
 	bool recv_hole;	 /* pages of the receive slot may be none of the program's: do not pin it */

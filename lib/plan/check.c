@@ -101,6 +101,8 @@ static uint16_t flags_of(const struct oc_step *step)
 		return OC_STEP_SRC_INDEXED | OC_STEP_DST_INDEXED | OC_STEP_OUT;
 	case OC_STEP_RECV:
 		return OC_STEP_SRC_INDEXED | OC_STEP_DST_INDEXED;
+	case OC_STEP_CALC:
+		return OC_STEP_NEAR;
 	case OC_STEP_WAIT:
 		return step->flags & OC_STEP_PAIR ? OC_STEP_PAIR | OC_STEP_OUT : 0;
 	default:

@@ -233,6 +233,8 @@ static void test_steps(void)
 	EXPECT(!one(step));
 	step = copy, step.flags = OC_STEP_PAIR;
 	EXPECT(!one(step));
+	step = copy, step.flags = OC_STEP_NEAR;
+	EXPECT(!one(step)); /* of folds alone */
 	step = copy, step.cond = OC_COND_DIRECT, step.cond_rank = OC_RANK_ALL;
 	EXPECT(one(step));
 	step.cond_rank = MANY;
