@@ -17,8 +17,11 @@
  *   reduce          send B, recv B at the root
  *   allreduce       send B, recv B
  *   reduce_scatter  send sum(len), recv len[rank]
+ *   scan            send B, recv B
+ *   exscan          send B, recv B but at rank 0, which has none
  * In reductions in_place means that the receive slot is the send slot. Reduce
- * and allreduce want a scratch slot of the longest slice.
+ * and allreduce want a scratch slot of the longest slice, scan and exscan one of
+ * oc_coll_scan_scratch().
  */
 
 #include <stdint.h>
@@ -41,6 +44,8 @@ enum oc_coll {
 	OC_COLL_ALLGATHERV,
 	OC_COLL_ALLTOALLV,
 	OC_COLL_ALLTOALLW, /* its plans are those of alltoallv */
+	OC_COLL_SCAN,
+	OC_COLL_EXSCAN,
 	OC_COLL_COUNT
 };
 
@@ -57,7 +62,10 @@ uint64_t oc_coll_slice(const struct oc_shape *shape, uint64_t bytes, uint32_t k)
 /* No slice is longer than this. */
 uint64_t oc_coll_slice_max(const struct oc_shape *shape, uint64_t bytes);
 
-/* The plan of a shape that has eager set: bcast to reduce in the list above. */
+/* What scan and exscan put aside. */
+uint64_t oc_coll_scan_scratch(const struct oc_shape *shape);
+
+/* The plan of a shape that has eager set: bcast to reduce in the list above, scan and exscan. */
 struct oc_plan *oc_coll_eager(const struct oc_shape *shape);
 
 /* The most bytes that one rank stages and copies in the eager plan of a shape:
@@ -72,6 +80,8 @@ struct oc_plan *oc_coll_allgather(const struct oc_shape *shape);
 struct oc_plan *oc_coll_alltoall(const struct oc_shape *shape);
 struct oc_plan *oc_coll_reduce(const struct oc_shape *shape);
 struct oc_plan *oc_coll_allreduce(const struct oc_shape *shape);
+struct oc_plan *oc_coll_scan(const struct oc_shape *shape);
+struct oc_plan *oc_coll_exscan(const struct oc_shape *shape);
 struct oc_plan *oc_coll_barrier(const struct oc_shape *shape);
 
 /* Every rank knows all blocks of the send slot. Needs a scratch slot of

@@ -67,6 +67,20 @@ static void fold(struct oc_draft *draft)
 		      ready);
 }
 
+/* The operands up to rank @last, oneself or the one before. */
+static void fold_prefix(struct oc_draft *draft, uint32_t last)
+{
+	const struct oc_shape *shape = &draft->shape;
+	uint32_t me = shape->rank, ready = draft->nsteps;
+
+	for (uint32_t r = last + 1; r--;)
+		if (r != me)
+			oc_draft_add(draft, step_wait(r, OC_EVENT_READY), draft->nsteps);
+	oc_draft_add(draft, step_fold(oc_ref(OC_SLOT_RECV, me, 0), shape->bytes), ready);
+	for (uint32_t r = 0; r <= last; r++)
+		oc_draft_operand(draft, oc_ref(OC_SLOT_SEND, r, 0));
+}
+
 static void plan_root(struct oc_draft *draft)
 {
 	const struct oc_shape *shape = &draft->shape;
@@ -117,6 +131,15 @@ struct oc_plan *oc_coll_eager(const struct oc_shape *shape)
 		stage_others(&draft);
 		pull_all(&draft, shape->rank * shape->bytes, true);
 		break;
+	case OC_COLL_SCAN:
+	case OC_COLL_EXSCAN:
+		if (shape->rank + 1 < shape->size)
+			stage(&draft, 0, shape->bytes);
+		if (shape->coll == OC_COLL_SCAN)
+			fold_prefix(&draft, shape->rank);
+		else if (shape->rank)
+			fold_prefix(&draft, shape->rank - 1u);
+		break;
 	default:
 		if (shape->rank == shape->root)
 			plan_root(&draft);
@@ -137,6 +160,8 @@ uint64_t oc_coll_eager_bytes(const struct oc_shape *shape)
 	case OC_COLL_SCATTER:
 	case OC_COLL_GATHER:
 	case OC_COLL_REDUCE:
+	case OC_COLL_SCAN:
+	case OC_COLL_EXSCAN:
 		blocks = shape->size;
 		break;
 	case OC_COLL_ALLGATHER:

@@ -27,7 +27,8 @@ static const struct {
 	{OC_COLL_ALLREDUCE, false, true, false},  {OC_COLL_REDUCE_SCATTER, false, true, false},
 	{OC_COLL_BARRIER, false, false, false},	  {OC_COLL_SCATTERV, true, false, false},
 	{OC_COLL_GATHERV, true, false, false},	  {OC_COLL_ALLGATHERV, false, false, false},
-	{OC_COLL_ALLTOALLV, false, false, false},
+	{OC_COLL_ALLTOALLV, false, false, false}, {OC_COLL_SCAN, false, true, true},
+	{OC_COLL_EXSCAN, false, true, true},
 };
 
 static struct oc_plan *generate(const struct trial *t, uint32_t me)
@@ -63,6 +64,10 @@ static struct oc_plan *generate(const struct trial *t, uint32_t me)
 		return oc_coll_allreduce(&shape);
 	case OC_COLL_REDUCE_SCATTER:
 		return oc_coll_reduce_scatter(&shape, &out);
+	case OC_COLL_SCAN:
+		return oc_coll_scan(&shape);
+	case OC_COLL_EXSCAN:
+		return oc_coll_exscan(&shape);
 	case OC_COLL_BARRIER:
 		return oc_coll_barrier(&shape);
 	case OC_COLL_SCATTERV:
@@ -162,6 +167,18 @@ static void test_long_bcast(void)
 	for (uint32_t size = 2; size <= RANKS; size++)
 		for (int again = 0; again < 40; again++)
 			try(0, size, trial_dice(size), 65536 + trial_dice(2000), 1);
+}
+
+/* Slices of several chunks, whose ends are anywhere. */
+static void test_long_scan(void)
+{
+	for (size_t which = 0; which < sizeof(colls) / sizeof(colls[0]); which++)
+		for (uint32_t size = 2; size <= 5; size++)
+			for (int again = 0; again < 10; again++)
+				if (colls[which].coll == OC_COLL_SCAN ||
+				    colls[which].coll == OC_COLL_EXSCAN)
+					try(which, size, 0, size * (40000 + 12 * trial_dice(6000)),
+					    4);
 }
 
 /* Every combination of receive slots within reach is drawn for few ranks. */
@@ -313,6 +330,7 @@ int main(void)
 		test_collective(which);
 	test_masks();
 	test_long_bcast();
+	test_long_scan();
 	test_messages();
 	test_by_two();
 	printf("%lu runs\n", runs);

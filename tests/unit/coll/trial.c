@@ -74,12 +74,13 @@ static void want(struct trial *t, uint32_t to, uint64_t roff, uint32_t from, uin
 		memcpy(t->expect[to] + roff, t->machine.rank[from].slot[OC_SLOT_SEND] + soff, len);
 }
 
-static void want_fold(struct trial *t, uint32_t to, uint64_t off, uint64_t len)
+/* The operands of ranks below @end. */
+static void want_fold(struct trial *t, uint32_t to, uint32_t end, uint64_t off, uint64_t len)
 {
 	for (uint64_t i = 0; i < len; i++) {
 		uint8_t value = t->machine.rank[0].slot[OC_SLOT_SEND][off + i];
 
-		for (uint32_t r = 1; r < t->size; r++)
+		for (uint32_t r = 1; r < end; r++)
 			value = machine_fold(value, t->machine.rank[r].slot[OC_SLOT_SEND][off + i]);
 		t->expect[to][i] = value;
 	}
@@ -187,7 +188,30 @@ static void setup_reduce(struct trial *t)
 		if (t->coll != OC_COLL_ALLREDUCE && r != t->root)
 			continue;
 		expect(t, r);
-		want_fold(t, r, 0, t->bytes);
+		want_fold(t, r, t->size, 0, t->bytes);
+	}
+}
+
+static void setup_scan(struct trial *t)
+{
+	struct oc_shape shape = {
+		.size = (uint16_t)t->size, .granule = (uint16_t)t->granule, .bytes = t->bytes};
+	bool before = t->coll == OC_COLL_EXSCAN;
+
+	longest_slice(t);
+	for (uint32_t r = 0; r < t->size; r++) {
+		slot(t, r, OC_SLOT_SEND, t->bytes);
+		slot(t, r, OC_SLOT_SCRATCH, oc_coll_scan_scratch(&shape));
+		if (before && !r)
+			continue;
+		if (t->in_place[r])
+			alias(t, r, OC_SLOT_RECV, OC_SLOT_SEND, 0, t->bytes);
+		else
+			slot(t, r, OC_SLOT_RECV, t->bytes);
+	}
+	for (uint32_t r = before; r < t->size; r++) {
+		expect(t, r);
+		want_fold(t, r, r + !before, 0, t->bytes);
 	}
 }
 
@@ -239,7 +263,7 @@ static void setup_reduce_scatter(struct trial *t)
 	}
 	for (uint32_t r = 0; r < t->size; r++) {
 		expect(t, r);
-		want_fold(t, r, t->off_out[0][r], t->len[0][r]);
+		want_fold(t, r, t->size, t->off_out[0][r], t->len[0][r]);
 	}
 }
 
@@ -350,6 +374,10 @@ void trial_setup(struct trial *t)
 	case OC_COLL_REDUCE:
 	case OC_COLL_ALLREDUCE:
 		setup_reduce(t);
+		break;
+	case OC_COLL_SCAN:
+	case OC_COLL_EXSCAN:
+		setup_scan(t);
 		break;
 	case OC_COLL_REDUCE_SCATTER:
 		setup_reduce_scatter(t);
