@@ -39,11 +39,26 @@ int oc_abi_init(void);
 enum oc_type oc_abi_type(MPI_Datatype type);
 enum oc_calc_op oc_abi_op(MPI_Op op);
 
+/* The other way round; not of NONE. */
+MPI_Op oc_abi_op_handle(enum oc_calc_op op);
+
+/* Whether an operator is none of the predefined ones, but a user's. */
+bool oc_abi_op_is_user(MPI_Op op);
+
 /*
  * Whether elements are laid out as CALC has them. Another Fortran compiler may have
  * other default kinds, MPI_2INTEGER then is a pair of them. The gaps in a pair are no
  * part of its size: what tells is how far one element is from the next.
  */
 bool oc_abi_is_laid_out(MPI_Datatype type, enum oc_type means);
+
+/* Of errors in calls that have no communicator: MPI 3 has them at the first, MPI 4 at the second.
+ */
+#define OC_ABI_BLAMED 2
+
+/* To ask for what a library lacks is an error. It shall be returned, not end the job. 0 or
+ * -ENOENT. */
+int oc_abi_silence(MPI_Errhandler before[OC_ABI_BLAMED]);
+void oc_abi_restore(MPI_Errhandler before[OC_ABI_BLAMED]);
 
 #endif

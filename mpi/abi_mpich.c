@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
 
@@ -67,8 +68,7 @@ static struct {
 	{MPI_LONG_INT, OC_LONG_INT},
 	{MPI_SHORT_INT, OC_SHORT_INT},
 	{MPI_2INT, OC_INT_INT},
-	/* Fortran, with default kinds of 4 bytes. Which numbers are true depends on the compiler:
-	 * reductions of logicals are the MPI's. */
+	/* Fortran, with default kinds of 4 bytes. */
 	{MPI_INTEGER, OC_INT32},
 	{MPI_INTEGER1, OC_INT8},
 	{MPI_INTEGER2, OC_INT16},
@@ -87,6 +87,29 @@ static struct {
 	{MPI_2DOUBLE_PRECISION, OC_2DOUBLE},
 };
 
+/* What CALC does not know. Which logicals are true depends on the Fortran compiler. */
+static const struct {
+	MPI_Datatype handle;
+	enum oc_operand operand;
+	int since; /* libraries of an earlier standard have no place for it: they may not be asked
+		    */
+} others[] = {
+	{MPI_LOGICAL, OC_OPERAND_LOGICAL, 0},
+	/* By number: an mpi.h need not have them. */
+	{0x4c000226, OC_OPERAND_REAL, 0},    /* MPI_REAL2 */
+	{0x4c00102b, OC_OPERAND_REAL, 0},    /* MPI_REAL16 */
+	{0x4c00042e, OC_OPERAND_COMPLEX, 0}, /* MPI_COMPLEX4 */
+	{0x4c00202c, OC_OPERAND_COMPLEX, 0}, /* MPI_COMPLEX32 */
+	{0x4c001032, OC_OPERAND_INTEGER, 0}, /* MPI_INTEGER16 */
+	{0x4c000246, OC_OPERAND_REAL, 0},    /* MPIX_C_FLOAT16 */
+	{0x4c000147, OC_OPERAND_LOGICAL, 5}, /* MPI_LOGICAL1 */
+	{0x4c000248, OC_OPERAND_LOGICAL, 5}, /* MPI_LOGICAL2 */
+	{0x4c000449, OC_OPERAND_LOGICAL, 5}, /* MPI_LOGICAL4 */
+	{0x4c00084a, OC_OPERAND_LOGICAL, 5}, /* MPI_LOGICAL8 */
+	{0x4c00104b, OC_OPERAND_LOGICAL, 5}, /* MPI_LOGICAL16 */
+	{0x4c00024c, OC_OPERAND_REAL, 5},    /* MPIX_BFLOAT16 */
+};
+
 static const struct {
 	MPI_Op handle;
 	enum oc_calc_op op;
@@ -96,34 +119,18 @@ static const struct {
 	{MPI_LXOR, OC_LXOR}, {MPI_BXOR, OC_BXOR}, {MPI_MAXLOC, OC_MAXLOC}, {MPI_MINLOC, OC_MINLOC},
 };
 
-/* Of errors in calls that have no communicator: MPI 3 has them at the first, MPI 4 at the second.
- */
-static const MPI_Comm blamed[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-#define BLAMED (sizeof(blamed) / sizeof(blamed[0]))
-
-/* To ask for a type that a library lacks is an error. It shall be returned, not end the job. */
-static int silence(MPI_Errhandler *before)
+static int standard(void)
 {
-	for (size_t i = 0; i < BLAMED; i++)
-		if (pmpi()->Comm_get_errhandler(blamed[i], &before[i]) ||
-		    pmpi()->Comm_set_errhandler(blamed[i], MPI_ERRORS_RETURN))
-			return -ENOENT;
-	return 0;
-}
+	int version, minor;
 
-static void restore(MPI_Errhandler *before)
-{
-	for (size_t i = 0; i < BLAMED; i++) {
-		pmpi()->Comm_set_errhandler(blamed[i], before[i]);
-		pmpi()->Errhandler_free(&before[i]);
-	}
+	return pmpi()->Get_version(&version, &minor) ? 0 : version;
 }
 
 int oc_abi_init(void)
 {
-	MPI_Errhandler before[BLAMED];
+	MPI_Errhandler before[OC_ABI_BLAMED];
 
-	if (silence(before))
+	if (oc_abi_silence(before))
 		return -ENOENT;
 	/* The most used first: mpi/type_sizes.h. */
 	oc_type_sizes_add(MPI_BYTE);
@@ -131,13 +138,19 @@ int oc_abi_init(void)
 	oc_type_sizes_add(MPI_INT);
 	oc_type_sizes_add(MPI_DOUBLE);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (types[i].handle == MPI_DATATYPE_NULL ||
-		    !oc_abi_is_laid_out(types[i].handle, types[i].type))
-			types[i].type = OC_TYPE_NONE;
-		else
+		if (types[i].handle != MPI_DATATYPE_NULL &&
+		    oc_abi_is_laid_out(types[i].handle, types[i].type)) {
 			oc_type_sizes_add(types[i].handle);
+			oc_operator_learn(types[i].handle, types[i].type);
+			continue;
+		}
+		oc_operator_learn_other(types[i].handle, oc_operator_operand(types[i].type));
+		types[i].type = OC_TYPE_NONE;
 	}
-	restore(before);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].since <= standard())
+			oc_operator_learn_other(others[i].handle, others[i].operand);
+	oc_abi_restore(before);
 	return 0;
 }
 
@@ -155,4 +168,19 @@ enum oc_calc_op oc_abi_op(MPI_Op op)
 		if (ops[i].handle == op)
 			return ops[i].op;
 	return OC_OP_NONE;
+}
+
+MPI_Op oc_abi_op_handle(enum oc_calc_op op)
+{
+	size_t i = 0;
+
+	while (ops[i].op != op)
+		i++;
+	return ops[i].handle;
+}
+
+/* Handles say what they are of (bits 26 to 29), and whether it was made (31) or is built in. */
+bool oc_abi_op_is_user(MPI_Op op)
+{
+	return ((unsigned int)op & 0xbc000000u) == 0x98000000u;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
 
@@ -78,6 +79,24 @@ static struct {
 	{"ompi_mpi_2dblprec", OC_2DOUBLE, NULL},
 };
 
+/* What CALC does not know. */
+static const struct {
+	const char *name;
+	enum oc_operand operand;
+} others[] = {
+	{"ompi_mpi_real2", OC_OPERAND_REAL},
+	{"ompi_mpi_real16", OC_OPERAND_REAL},
+	{"ompi_mpi_complex4", OC_OPERAND_COMPLEX},
+	{"ompi_mpi_complex32", OC_OPERAND_COMPLEX},
+	{"ompi_mpi_integer16", OC_OPERAND_INTEGER},
+	{"ompi_mpi_logical1", OC_OPERAND_LOGICAL},
+	{"ompi_mpi_logical2", OC_OPERAND_LOGICAL},
+	{"ompi_mpi_logical8", OC_OPERAND_LOGICAL},
+	{"ompi_mpi_short_float", OC_OPERAND_REAL},
+	{"ompi_mpi_c_short_float_complex", OC_OPERAND_COMPLEX},
+	{"ompi_mpi_cxx_sfltcplex", OC_OPERAND_COMPLEX},
+};
+
 static struct {
 	const char *name;
 	enum oc_calc_op op;
@@ -90,6 +109,38 @@ static struct {
 	{"ompi_mpi_op_lxor", OC_LXOR, NULL},	 {"ompi_mpi_op_bxor", OC_BXOR, NULL},
 	{"ompi_mpi_op_maxloc", OC_MAXLOC, NULL}, {"ompi_mpi_op_minloc", OC_MINLOC, NULL},
 };
+
+/* Operators that CALC has nothing to do with. */
+static struct {
+	const char *name;
+	void *handle;
+} strangers[] = {
+	{"ompi_mpi_op_null", NULL},
+	{"ompi_mpi_op_replace", NULL},
+	{"ompi_mpi_op_no_op", NULL},
+};
+
+static int learn(void)
+{
+	MPI_Errhandler before[OC_ABI_BLAMED];
+
+	if (oc_abi_silence(before))
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (!types[i].handle)
+			continue;
+		if (oc_abi_is_laid_out(types[i].handle, types[i].type)) {
+			oc_operator_learn(types[i].handle, types[i].type);
+			continue;
+		}
+		oc_operator_learn_other(types[i].handle, oc_operator_operand(types[i].type));
+		types[i].handle = NULL;
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		oc_operator_learn_other(oc_pmpi_symbol(others[i].name), others[i].operand);
+	oc_abi_restore(before);
+	return 0;
+}
 
 int oc_abi_init(void)
 {
@@ -112,15 +163,15 @@ int oc_abi_init(void)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		types[i].handle = oc_pmpi_symbol(types[i].name);
 		oc_type_sizes_add(types[i].handle);
-		if (types[i].handle && !oc_abi_is_laid_out(types[i].handle, types[i].type))
-			types[i].handle = NULL;
 	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		ops[i].handle = oc_pmpi_symbol(ops[i].name);
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+		strangers[i].handle = oc_pmpi_symbol(strangers[i].name);
 	return oc_abi.comm_world && oc_abi.comm_self && oc_abi.byte && oc_abi.integer &&
 			       oc_abi.land && oc_abi.info_null && oc_abi.errors_return &&
 			       oc_abi.errors_are_fatal
-		       ? 0
+		       ? learn()
 		       : -ENOENT;
 }
 
@@ -138,4 +189,23 @@ enum oc_calc_op oc_abi_op(MPI_Op op)
 		if (ops[i].handle == (void *)op)
 			return ops[i].op;
 	return OC_OP_NONE;
+}
+
+MPI_Op oc_abi_op_handle(enum oc_calc_op op)
+{
+	size_t i = 0;
+
+	while (ops[i].op != op)
+		i++;
+	return ops[i].handle;
+}
+
+bool oc_abi_op_is_user(MPI_Op op)
+{
+	if (!op || oc_abi_op(op))
+		return false;
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+		if (strangers[i].handle == (void *)op)
+			return false;
+	return true;
 }

@@ -41,6 +41,8 @@ static const struct {
 	{"PMPI_Barrier", offsetof(struct oc_pmpi, Barrier)},
 	{"PMPI_Alloc_mem", offsetof(struct oc_pmpi, Alloc_mem)},
 	{"PMPI_Free_mem", offsetof(struct oc_pmpi, Free_mem)},
+	{"PMPI_Get_version", offsetof(struct oc_pmpi, Get_version)},
+	{"PMPI_Reduce_local", offsetof(struct oc_pmpi, Reduce_local)},
 	{"PMPI_Type_size_x", offsetof(struct oc_pmpi, Type_size_x)},
 	{"PMPI_Type_get_extent", offsetof(struct oc_pmpi, Type_get_extent)},
 	{"PMPI_Type_get_true_extent", offsetof(struct oc_pmpi, Type_get_true_extent)},

@@ -43,6 +43,8 @@ struct oc_pmpi {
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
 	/* not interposed, used by the adapter */
+	int (*Get_version)(int *, int *);
+	int (*Reduce_local)(const void *, void *, int, MPI_Datatype, MPI_Op);
 	int (*Type_size_x)(MPI_Datatype, MPI_Count *);
 	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
 	int (*Type_get_true_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);

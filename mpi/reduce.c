@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Reduce, Allreduce, Reduce_scatter and Reduce_scatter_block with predefined
- * operators. User-defined ones stay with the MPI. */
+/* Reduce, Allreduce, Reduce_scatter and Reduce_scatter_block. */
 #include "failure.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "operator.h"
 #include "serve.h"
 #include "tune.h"
 #include "vbuffer.h"
 
-/* What CALC needs to know, if it can do this reduction. */
-static bool calc_of(struct oc_call *call, struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
-{
-	call->outcome = OC_OUTCOME_OPERATOR;
-	bind->op = oc_abi_op(op);
-	bind->type = oc_abi_type(type);
-	return bind->op && bind->type && oc_calc_supported(bind->op, bind->type);
-}
-
 static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, const void *send,
 		 void *recv, int count, int root, MPI_Comm comm)
 {
-	size_t elem = oc_type_size(bind->type);
+	size_t elem = oc_operator_size(bind);
 	size_t bytes = (size_t)count * elem;
 	struct oc_shape shape = oc_shape_of(oc, coll, root, bytes);
 
@@ -43,11 +34,12 @@ OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype 
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE, root, comm);
 	struct oc_bind bind = {0};
+	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_eligible(&call, count, type, &bytes) && calc_of(&call, &bind, op, type))
+	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
 	if (oc && root >= 0 && root < oc->size)
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
@@ -61,11 +53,12 @@ OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Dataty
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLREDUCE, 0, comm);
 	struct oc_bind bind = {0};
+	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_eligible(&call, count, type, &bytes) && calc_of(&call, &bind, op, type))
+	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
 	if (oc)
 		err = serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
@@ -86,7 +79,7 @@ static int decline(struct oc_comm *oc, MPI_Comm comm)
 static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *send, void *recv,
 			 const int *counts, MPI_Comm comm)
 {
-	size_t elem = oc_type_size(bind->type);
+	size_t elem = oc_operator_size(bind);
 	size_t n = (size_t)oc->size;
 	uint64_t *len = calloc(2 * n, sizeof(*len));
 	struct oc_blocks blocks = {.len = len, .off = len + n};
@@ -115,8 +108,9 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 }
 
 /* What a call whose blocks have @count elements together is decided by. */
-static struct oc_comm *get_scatter(struct oc_call *call, struct oc_bind *bind, uint64_t count,
-				   MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static struct oc_comm *get_scatter(struct oc_call *call, struct oc_operator *own,
+				   struct oc_bind *bind, uint64_t count, MPI_Datatype type,
+				   MPI_Op op, MPI_Comm comm)
 {
 	uint64_t bytes = count * oc_type_bytes(type, 1);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER];
@@ -125,7 +119,7 @@ static struct oc_comm *get_scatter(struct oc_call *call, struct oc_bind *bind, u
 	if (!oc_adapter.active)
 		return NULL;
 	call->outcome = oc_outcome_below(min, bytes);
-	if (bytes < min || !calc_of(call, bind, op, type))
+	if (bytes < min || !oc_reduces(call, own, bind, op, type))
 		return NULL;
 	return oc_comm_get(call, comm, bytes);
 }
@@ -135,13 +129,14 @@ OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
+	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	uint64_t total;
 	int size = oc_comm_ranks(&call, comm);
 	int err;
 
 	if (size && type && type != oc_abi.type_null && oc_counts_total(counts, size, &total))
-		oc = get_scatter(&call, &bind, total, type, op, comm);
+		oc = get_scatter(&call, &own, &bind, total, type, op, comm);
 	if (oc)
 		err = serve_scatter(oc, &bind, send, recv, counts, comm);
 	else
@@ -170,12 +165,14 @@ OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count,
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
+	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	int size = oc_comm_ranks(&call, comm);
 	int err;
 
 	if (size && count > 0 && type && type != oc_abi.type_null)
-		oc = get_scatter(&call, &bind, (uint64_t)size * (uint64_t)count, type, op, comm);
+		oc = get_scatter(&call, &own, &bind, (uint64_t)size * (uint64_t)count, type, op,
+				 comm);
 	if (oc)
 		err = serve_blocks(oc, &bind, send, recv, count, comm);
 	else

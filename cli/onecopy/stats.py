@@ -27,7 +27,7 @@ OUTCOMES = {
     "beyond": ("spans nodes", "the communicator has ranks on other nodes, or some that run without onecopy"),
     "inter": ("intercommunicator", "left to the MPI"),
     "setup": ("no room", "a member had no board or memory for the communicator"),
-    "operator": ("operator or type", "a reduction by a user's operator, or of a type that is not predefined"),
+    "operator": ("operator or type", "a reduction by an operator that the type has not, or of a type with gaps"),
     "in-place": ("in place", "MPI_Alltoallv or MPI_Alltoallw with MPI_IN_PLACE"),
     "invalid": ("wrong arguments", "left to the MPI to report"),
 }

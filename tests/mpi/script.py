@@ -14,7 +14,7 @@ PAIRS = ("int_int", "short_int", "long_int", "float_int", "double_int", "ldouble
 SIZES = {
     **dict.fromkeys(("schar", "uchar", "bool", "byte"), 1),
     **dict.fromkeys(("short", "ushort"), 2),
-    **dict.fromkeys(("int", "uint", "float"), 4),
+    **dict.fromkeys(("int", "uint", "float", "logical"), 4),
     **dict.fromkeys(("long", "ulong", "double", "cfloat", "affine", "int_int", "short_int", "float_int"), 8),
     **dict.fromkeys(("ldouble", "cdouble", "long_int", "double_int"), 16),
     "ldouble_int": 32,
@@ -28,9 +28,13 @@ OPERATORS = {
     **dict.fromkeys(REALS, ARITHMETIC),
     **dict.fromkeys(("cfloat", "cdouble"), ("sum", "prod")),
     "bool": LOGICAL,
+    "logical": LOGICAL,
     "byte": BITWISE,
     **dict.fromkeys(PAIRS, ("maxloc", "minloc")),
+    # Users' own, by the function `op_create` got.
     "affine": ("compose",),
+    "ulong": (*ARITHMETIC, *LOGICAL, *BITWISE, "add"),
+    "double_int": ("maxloc", "minloc", "lower"),
 }
 
 MOVES = ["bcast", "scatter", "scatterv", "gather", "gatherv", "allgather", "allgatherv"]

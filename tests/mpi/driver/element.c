@@ -59,6 +59,7 @@ static struct element elements[] = {
 	 offsetof(struct pair_double, index), 0},
 	{"ldouble_int", ELEMENT_PAIR, sizeof(struct pair_ldouble), sizeof(long double),
 	 offsetof(struct pair_ldouble, index), 0},
+	{"logical", ELEMENT_BOOL, 4, 4, 0, 0},
 	{"affine", ELEMENT_AFFINE, 8, 4, 0, 0},
 };
 
@@ -67,20 +68,63 @@ static struct element_opname ops[OP_COUNT] = {
 	[OP_PROD] = {"prod", 0},       [OP_LAND] = {"land", 0},	    [OP_LOR] = {"lor", 0},
 	[OP_LXOR] = {"lxor", 0},       [OP_BAND] = {"band", 0},	    [OP_BOR] = {"bor", 0},
 	[OP_BXOR] = {"bxor", 0},       [OP_MAXLOC] = {"maxloc", 0}, [OP_MINLOC] = {"minloc", 0},
-	[OP_COMPOSE] = {"compose", 0},
+	[OP_COMPOSE] = {"compose", 0}, [OP_ADD] = {"add", 0},	    [OP_LOWER] = {"lower", 0},
 };
+
+/* inout = in op inout */
+static void fold_all(const struct element *e, int op, char *in, char *inout, int len)
+{
+	unsigned char value[32];
+
+	for (int i = 0; i < len; i++, in += e->size, inout += e->size) {
+		memcpy(value, in, e->size);
+		element_fold(e, op, value, inout);
+		memcpy(inout, value, e->size);
+	}
+}
+
+/* A user's function is told of the type it was called for. */
+static const struct element *told(const char *name, MPI_Datatype type)
+{
+	const struct element *e = element_find(name);
+
+	if (type != e->type)
+		MPI_Abort(MPI_COMM_WORLD, 3);
+	return e;
+}
 
 static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
 {
-	const struct element *e = element_find("affine");
-	unsigned char value[8];
+	fold_all(told("affine", *type), OP_COMPOSE, in, inout, *len);
+}
 
-	(void)type;
-	for (int i = 0; i < *len; i++) { /* inout = in op inout */
-		memcpy(value, (char *)in + i * 8, 8);
-		element_fold(e, OP_COMPOSE, value, (char *)inout + i * 8);
-		memcpy((char *)inout + i * 8, value, 8);
-	}
+static void add(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+	fold_all(told("ulong", *type), OP_SUM, in, inout, *len);
+}
+
+static void lower(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+	fold_all(told("double_int", *type), OP_MINLOC, in, inout, *len);
+}
+
+/* Fortran's, or another type of such numbers where the MPI was built without Fortran. */
+static MPI_Datatype logical(void)
+{
+	MPI_Errhandler before[2];
+	int size = 0;
+
+	MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before[0]);
+	MPI_Comm_get_errhandler(MPI_COMM_SELF, &before[1]);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	if (MPI_Type_size(MPI_LOGICAL, &size))
+		size = 0;
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, before[0]);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, before[1]);
+	MPI_Errhandler_free(&before[0]);
+	MPI_Errhandler_free(&before[1]);
+	return size == 4 ? MPI_LOGICAL : MPI_INT;
 }
 
 void element_setup(void)
@@ -107,6 +151,7 @@ void element_setup(void)
 		MPI_FLOAT_INT,
 		MPI_DOUBLE_INT,
 		MPI_LONG_DOUBLE_INT,
+		logical(),
 	};
 	const MPI_Op handles[] = {
 		MPI_MAX,  MPI_MIN,  MPI_SUM, MPI_PROD, MPI_LAND,   MPI_LOR,
@@ -121,11 +166,14 @@ void element_setup(void)
 	for (int i = 0; i < OP_COMPOSE; i++)
 		ops[i].op = handles[i];
 	MPI_Op_create(compose, 0, &ops[OP_COMPOSE].op);
+	MPI_Op_create(add, 1, &ops[OP_ADD].op);
+	MPI_Op_create(lower, 1, &ops[OP_LOWER].op);
 }
 
 void element_teardown(void)
 {
-	MPI_Op_free(&ops[OP_COMPOSE].op);
+	for (int i = OP_COMPOSE; i < OP_COUNT; i++)
+		MPI_Op_free(&ops[i].op);
 	MPI_Type_free(&elements[sizeof(elements) / sizeof(elements[0]) - 1].type);
 }
 
@@ -266,7 +314,7 @@ static int64_t fold_int(int op, bool is_signed, int64_t a, int64_t b)
 {
 	bool less = is_signed ? a < b : (uint64_t)a < (uint64_t)b;
 
-	switch (op) {
+	switch (op == OP_ADD ? OP_SUM : op) {
 	case OP_MAX:
 		return less ? b : a;
 	case OP_MIN:

@@ -35,6 +35,8 @@ enum element_op {
 	OP_MAXLOC,
 	OP_MINLOC,
 	OP_COMPOSE, /* user-defined, not commutative: composition of affine maps */
+	OP_ADD,	    /* user-defined, commutative: OP_SUM of unsigned long */
+	OP_LOWER,   /* the same: OP_MINLOC of MPI_DOUBLE_INT */
 	OP_COUNT
 };
 

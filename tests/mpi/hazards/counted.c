@@ -18,8 +18,11 @@ static void add(void *in, void *inout, int *count, MPI_Datatype *type)
 static void call_all(char *from, char *to, int rank, int size)
 {
 	int counts[16], displs[16], small[16];
+	MPI_Datatype spaced;
 	MPI_Op op;
 
+	MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spaced);
+	MPI_Type_commit(&spaced);
 	for (int r = 0; r < size; r++) {
 		counts[r] = BYTES / size;
 		displs[r] = r * (BYTES / size);
@@ -31,7 +34,7 @@ static void call_all(char *from, char *to, int rank, int size)
 		MPI_Bcast(from, 64, MPI_BYTE, 0, MPI_COMM_WORLD);
 		MPI_Bcast(from, 0, MPI_BYTE, 0, MPI_COMM_WORLD);
 		MPI_Allreduce(from, to, BYTES / 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-		MPI_Allreduce(from, to, BYTES / 4, MPI_INT, op, MPI_COMM_WORLD);
+		MPI_Allreduce(from, to, BYTES / 8, spaced, op, MPI_COMM_WORLD);
 		MPI_Alltoall(from, BYTES / size, MPI_BYTE, to, BYTES / size, MPI_BYTE,
 			     MPI_COMM_WORLD);
 		MPI_Gatherv(from, BYTES / size, MPI_BYTE, to, counts, displs, MPI_BYTE, 0,
@@ -41,6 +44,7 @@ static void call_all(char *from, char *to, int rank, int size)
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
 	MPI_Op_free(&op);
+	MPI_Type_free(&spaced);
 }
 
 /* Returns when every rank has returned from all of its calls: counts are those of whole calls. */

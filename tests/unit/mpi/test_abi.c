@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "abi.h"
+#include "adapter.h"
+#include "buffer.h"
+#include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
 
@@ -33,11 +36,17 @@ static struct fake {
 };
 #define FAKES (sizeof(fakes) / sizeof(fakes[0]))
 
-static char handles[KINDS][FAKES], other;
+static char handles[KINDS][FAKES], other, sum, land;
 static int kind;
 
 struct oc_pmpi oc_pmpi_table;
 int oc_pmpi_resolved = 1;
+struct oc_adapter oc_adapter;
+
+bool oc_type_contiguous(MPI_Datatype type)
+{
+	return type != oc_abi.type_null;
+}
 
 const struct oc_pmpi *oc_pmpi_resolve(void)
 {
@@ -52,6 +61,10 @@ void *oc_pmpi_symbol(const char *name)
 	for (size_t i = 0; i < FAKES; i++)
 		if (!strcmp(name, fakes[i].name))
 			return &handles[kind][i];
+	if (!strcmp(name, "op_sum"))
+		return &sum;
+	if (!strcmp(name, "op_land"))
+		return &land;
 	return strstr(name, "comm") || strstr(name, "op_") || strstr(name, "info") ||
 			       strstr(name, "errors")
 		       ? &other
@@ -63,8 +76,33 @@ static size_t index_of(MPI_Datatype type)
 	return (size_t)((char *)type - handles[kind]);
 }
 
+static int get_errhandler(MPI_Comm comm, MPI_Errhandler *handler)
+{
+	*handler = (MPI_Errhandler)comm;
+	return MPI_SUCCESS;
+}
+
+static int set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+{
+	return comm && handler ? MPI_SUCCESS : MPI_ERR_ARG;
+}
+
+static int free_errhandler(MPI_Errhandler *handler)
+{
+	*handler = NULL;
+	return MPI_SUCCESS;
+}
+
+/* It can add, whatever that is, and nothing else. */
+static int reduce_local(const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op)
+{
+	return in == inout || count != 0 || !type || op != (MPI_Op)&sum;
+}
+
 static int size_x(MPI_Datatype type, MPI_Count *size)
 {
+	if (!type)
+		return MPI_ERR_TYPE;
 	*size = (MPI_Count)fakes[index_of(type)].size[kind];
 	return MPI_SUCCESS;
 }
@@ -76,12 +114,33 @@ static int get_extent(MPI_Datatype type, MPI_Aint *low, MPI_Aint *extent)
 	return MPI_SUCCESS;
 }
 
+/* Operators that this MPI has: on what CALC knows, and on what it does not. */
+static bool knows_operators(void)
+{
+	MPI_Datatype plain = (MPI_Datatype)&handles[1][1];
+	MPI_Datatype integer = (MPI_Datatype)&handles[1][5], logical = (MPI_Datatype)&handles[1][8];
+	struct oc_operator own;
+	struct oc_bind bind = {0};
+
+	return oc_operator_bind(&own, &bind, (MPI_Op)&sum, plain) && bind.op == OC_SUM &&
+	       bind.type == OC_INT32 && !bind.given &&
+	       !oc_operator_bind(&own, &bind, (MPI_Op)&land, plain) &&
+	       oc_operator_bind(&own, &bind, (MPI_Op)&sum, integer) && bind.given &&
+	       oc_operator_size(&bind) == 8 &&
+	       !oc_operator_bind(&own, &bind, (MPI_Op)&land, integer) &&
+	       !oc_operator_bind(&own, &bind, (MPI_Op)&sum, logical);
+}
+
 int main(void)
 {
 	int failed = 0;
 
 	oc_pmpi_table.Type_size_x = size_x;
 	oc_pmpi_table.Type_get_extent = get_extent;
+	oc_pmpi_table.Comm_get_errhandler = get_errhandler;
+	oc_pmpi_table.Comm_set_errhandler = set_errhandler;
+	oc_pmpi_table.Errhandler_free = free_errhandler;
+	oc_pmpi_table.Reduce_local = reduce_local;
 	for (kind = 0; kind < KINDS; kind++) {
 		if (oc_abi_init()) {
 			fprintf(stderr, "a handle is missing\n");
@@ -97,5 +156,5 @@ int main(void)
 			failed = 1;
 		}
 	}
-	return failed;
+	return failed || !knows_operators();
 }

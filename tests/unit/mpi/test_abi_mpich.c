@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "abi.h"
+#include "adapter.h"
+#include "buffer.h"
+#include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
 
@@ -19,6 +22,12 @@ static MPI_Errhandler world = WORLD, self = SELF;
 
 struct oc_pmpi oc_pmpi_table;
 int oc_pmpi_resolved = 1;
+struct oc_adapter oc_adapter;
+
+bool oc_type_contiguous(MPI_Datatype type)
+{
+	return type != oc_abi.type_null;
+}
 
 const struct oc_pmpi *oc_pmpi_resolve(void)
 {
@@ -54,7 +63,7 @@ static size_t size_of(MPI_Datatype type)
 
 static int size_x(MPI_Datatype type, MPI_Count *size)
 {
-	if (type == MPI_INTEGER && library == NO_FORTRAN) {
+	if ((type == MPI_INTEGER && library == NO_FORTRAN) || type == MPI_DATATYPE_NULL) {
 		if (world != MPI_ERRORS_RETURN || self != MPI_ERRORS_RETURN)
 			abort(); /* as that MPI would */
 		return MPI_ERR_TYPE;
@@ -72,6 +81,39 @@ static int get_extent(MPI_Datatype type, MPI_Aint *low, MPI_Aint *extent)
 	*low = 0;
 	*extent = type == MPI_DOUBLE_INT ? 16 : (MPI_Aint)size;
 	return MPI_SUCCESS;
+}
+
+static int get_version(int *version, int *minor)
+{
+	*version = 4;
+	*minor = 0;
+	return MPI_SUCCESS;
+}
+
+/* Libraries of MPI 4 have no place for what came with MPI 5. */
+static int reduce_local(const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op)
+{
+	if ((type & 0xff) > 0x46)
+		abort();
+	return in == inout || count != 0 || (op != MPI_SUM && op != MPI_LOR);
+}
+
+static bool by_mpi(MPI_Op op, MPI_Datatype type, size_t size)
+{
+	struct oc_operator own;
+	struct oc_bind bind = {0};
+
+	return oc_operator_bind(&own, &bind, op, type) && bind.given &&
+	       oc_operator_size(&bind) == size;
+}
+
+/* What CALC does not know. */
+static bool knows_others(void)
+{
+	return by_mpi(MPI_LOR, MPI_LOGICAL, 4) && !by_mpi(MPI_LAND, MPI_LOGICAL, 4) &&
+	       !by_mpi(MPI_SUM, MPI_LOGICAL, 4) && by_mpi(MPI_SUM, 0x4c00102b, 16) &&
+	       by_mpi(MPI_SUM, MPI_INTEGER, 8) == (library == WIDE_FORTRAN) &&
+	       !by_mpi(MPI_OP_NULL, MPI_LOGICAL, 4) && !by_mpi(MPI_REPLACE, MPI_LOGICAL, 4);
 }
 
 static bool is(MPI_Datatype type, enum oc_type wanted, size_t size)
@@ -96,7 +138,8 @@ static int check(void)
 	return !is(MPI_BYTE, OC_BYTE, 1) || !is(MPI_DOUBLE, OC_DOUBLE, 8) ||
 	       !is(MPI_DOUBLE_INT, OC_DOUBLE_INT, 12) || !is(MPI_LOGICAL, OC_TYPE_NONE, 4) ||
 	       !is(MPI_INTEGER, library == WHOLE ? OC_INT32 : OC_TYPE_NONE, integer[library]) ||
-	       oc_abi_op(MPI_SUM) != OC_SUM || oc_abi_op(MPI_OP_NULL) != OC_OP_NONE;
+	       !knows_others() || oc_abi_op(MPI_SUM) != OC_SUM ||
+	       oc_abi_op(MPI_OP_NULL) != OC_OP_NONE;
 }
 
 /* A process each, for what a library lacks is left out for ever. */
@@ -109,6 +152,8 @@ int main(void)
 	oc_pmpi_table.Comm_get_errhandler = get_errhandler;
 	oc_pmpi_table.Comm_set_errhandler = set_errhandler;
 	oc_pmpi_table.Errhandler_free = free_errhandler;
+	oc_pmpi_table.Get_version = get_version;
+	oc_pmpi_table.Reduce_local = reduce_local;
 	for (library = WHOLE; library < LIBRARIES; library++) {
 		if (!fork())
 			_exit(check());

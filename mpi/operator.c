@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "operator.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "adapter.h"
+#include "buffer.h"
+#include "bytes/calc.h"
+#include "type_sizes.h"
+
+#define BIT(op)	    (UINT32_C(1) << (op))
+#define LEARNED_MAX 128
+
+static const uint32_t allowed[] = {
+	[OC_OPERAND_INTEGER] = BIT(OC_MAX) | BIT(OC_MIN) | BIT(OC_SUM) | BIT(OC_PROD) |
+			       BIT(OC_LAND) | BIT(OC_LOR) | BIT(OC_LXOR) | BIT(OC_BAND) |
+			       BIT(OC_BOR) | BIT(OC_BXOR),
+	[OC_OPERAND_REAL] = BIT(OC_MAX) | BIT(OC_MIN) | BIT(OC_SUM) | BIT(OC_PROD),
+	[OC_OPERAND_COMPLEX] = BIT(OC_SUM) | BIT(OC_PROD),
+	[OC_OPERAND_LOGICAL] = BIT(OC_LAND) | BIT(OC_LOR) | BIT(OC_LXOR),
+	[OC_OPERAND_PAIR] = BIT(OC_MAXLOC) | BIT(OC_MINLOC),
+};
+
+/* Predefined types, and what the MPI does with them; written in MPI_Init. */
+static struct learned {
+	MPI_Datatype type;
+	enum oc_type means; /* to CALC; NONE: nothing */
+	size_t size;	    /* from one element to the next */
+	uint32_t ops;
+} learned[LEARNED_MAX];
+static unsigned int nlearned;
+
+/* An MPI that was told not to look at arguments would call functions that it has not. */
+static bool looks_at_arguments(void)
+{
+	MPI_Count size;
+
+	return pmpi()->Type_size_x(oc_abi.type_null, &size) != MPI_SUCCESS;
+}
+
+static uint32_t known_to_calc(enum oc_type type)
+{
+	uint32_t ops = 0;
+
+	for (enum oc_calc_op op = OC_OP_NONE + 1; op < OC_OP_COUNT; op++)
+		if (oc_calc_supported(op, type))
+			ops |= BIT(op);
+	return ops;
+}
+
+/* Which of @ops the MPI takes. Asked for no element: MPICH takes some that end the job when they
+ * are called, here as in its own reductions. */
+static uint32_t taken(MPI_Datatype type, uint32_t ops)
+{
+	char in, inout;
+
+	for (enum oc_calc_op op = OC_OP_NONE + 1; op < OC_OP_COUNT; op++)
+		if (ops & BIT(op) &&
+		    pmpi()->Reduce_local(&in, &inout, 0, type, oc_abi_op_handle(op)))
+			ops &= ~BIT(op);
+	return ops;
+}
+
+static void learn(MPI_Datatype type, enum oc_type means, size_t size, uint32_t ops)
+{
+	if (nlearned < LEARNED_MAX)
+		learned[nlearned++] =
+			(struct learned){.type = type, .means = means, .size = size, .ops = ops};
+}
+
+void oc_operator_learn(MPI_Datatype type, enum oc_type means)
+{
+	uint32_t ops = known_to_calc(means);
+
+	learn(type, means, oc_type_size(means), looks_at_arguments() ? taken(type, ops) : ops);
+}
+
+void oc_operator_learn_other(MPI_Datatype type, enum oc_operand operand)
+{
+	MPI_Count size;
+	MPI_Aint low, extent;
+
+	if (!type || type == oc_abi.type_null || !looks_at_arguments())
+		return;
+	if (pmpi()->Type_size_x(type, &size) || size <= 0 ||
+	    pmpi()->Type_get_extent(type, &low, &extent) || low || extent < size ||
+	    (extent > size && operand != OC_OPERAND_PAIR))
+		return;
+	learn(type, OC_TYPE_NONE, (size_t)extent, taken(type, allowed[operand]));
+}
+
+enum oc_operand oc_operator_operand(enum oc_type type)
+{
+	switch (type) {
+	case OC_FLOAT:
+	case OC_DOUBLE:
+	case OC_LDOUBLE:
+		return OC_OPERAND_REAL;
+	case OC_CFLOAT:
+	case OC_CDOUBLE:
+	case OC_CLDOUBLE:
+		return OC_OPERAND_COMPLEX;
+	case OC_BOOL:
+	case OC_LOGICAL32:
+		return OC_OPERAND_LOGICAL;
+	default:
+		return type < OC_FLOAT_INT ? OC_OPERAND_INTEGER : OC_OPERAND_PAIR;
+	}
+}
+
+static const struct learned *find(MPI_Datatype type)
+{
+	static const struct learned none;
+
+	for (unsigned int i = 0; i < nlearned; i++)
+		if (learned[i].type == type)
+			return &learned[i];
+	return &none;
+}
+
+/* From one element to the next of any other type, if it has no gaps and the MPI would send it. */
+static size_t plain_size(MPI_Datatype type)
+{
+	char nothing;
+	int at = 0;
+
+	if (pmpi()->Pack(&nothing, 0, type, &nothing, 0, &at, oc_adapter.self) ||
+	    !oc_type_contiguous(type))
+		return 0;
+	return oc_type_bytes(type, 1);
+}
+
+static int fold(const struct oc_calc_given *given, const void *in, void *inout, size_t count)
+{
+	const struct oc_operator *own = (const void *)given;
+
+	return pmpi()->Reduce_local(in, inout, (int)count, own->type, own->op) ? -EINVAL : 0;
+}
+
+bool oc_operator_bind(struct oc_operator *own, struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
+{
+	const struct learned *known = find(type);
+	enum oc_calc_op calc = oc_abi_op(op);
+	size_t size = known->size;
+
+	if (calc ? !(known->ops & BIT(calc)) : !oc_abi_op_is_user(op))
+		return false;
+	if (calc && known->means) {
+		bind->op = calc;
+		bind->type = known->means;
+		return true;
+	}
+	if (!size)
+		size = plain_size(type);
+	/* Plans cut vectors into elements of this many bytes. */
+	if (!size || size > UINT16_MAX)
+		return false;
+	*own = (struct oc_operator){.given = {.fold = fold, .size = size}, .op = op, .type = type};
+	bind->given = &own->given;
+	return true;
+}
