@@ -18,6 +18,7 @@ static const char *const colls[OC_COLL_COUNT] = {
 	[OC_COLL_BARRIER] = "barrier",	   [OC_COLL_SCATTERV] = "scatterv",
 	[OC_COLL_GATHERV] = "gatherv",	   [OC_COLL_ALLGATHERV] = "allgatherv",
 	[OC_COLL_ALLTOALLV] = "alltoallv", [OC_COLL_ALLTOALLW] = "alltoallw",
+	[OC_COLL_SCAN] = "scan",	   [OC_COLL_EXSCAN] = "exscan",
 };
 
 /* cli/onecopy/stats.py says them in words. */
@@ -196,7 +197,10 @@ static uint64_t data_of(const struct oc_call *call)
 	case OC_COLL_REDUCE:
 		return rank == call->root ? 2 * bytes : bytes;
 	case OC_COLL_ALLREDUCE:
+	case OC_COLL_SCAN:
 		return 2 * bytes;
+	case OC_COLL_EXSCAN:
+		return rank ? 2 * bytes : bytes;
 	case OC_COLL_REDUCE_SCATTER:
 		return bytes + bytes / n;
 	default:

@@ -36,6 +36,8 @@ static const char *name_of(enum oc_coll coll)
 		[OC_COLL_ALLGATHERV] = "MPI_Allgatherv",
 		[OC_COLL_ALLTOALLV] = "MPI_Alltoallv",
 		[OC_COLL_ALLTOALLW] = "MPI_Alltoallw",
+		[OC_COLL_SCAN] = "MPI_Scan",
+		[OC_COLL_EXSCAN] = "MPI_Exscan",
 	};
 
 	return names[coll];

@@ -38,6 +38,8 @@ static const struct {
 	{"PMPI_Allreduce", offsetof(struct oc_pmpi, Allreduce)},
 	{"PMPI_Reduce_scatter", offsetof(struct oc_pmpi, Reduce_scatter)},
 	{"PMPI_Reduce_scatter_block", offsetof(struct oc_pmpi, Reduce_scatter_block)},
+	{"PMPI_Scan", offsetof(struct oc_pmpi, Scan)},
+	{"PMPI_Exscan", offsetof(struct oc_pmpi, Exscan)},
 	{"PMPI_Barrier", offsetof(struct oc_pmpi, Barrier)},
 	{"PMPI_Alloc_mem", offsetof(struct oc_pmpi, Alloc_mem)},
 	{"PMPI_Free_mem", offsetof(struct oc_pmpi, Free_mem)},

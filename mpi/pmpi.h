@@ -39,6 +39,8 @@ struct oc_pmpi {
 	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Reduce_scatter)(const void *, void *, const int *, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Reduce_scatter_block)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Scan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Exscan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Barrier)(MPI_Comm);
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);

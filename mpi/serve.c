@@ -50,6 +50,10 @@ static struct oc_plan *generate(const struct oc_plan_key *key)
 		return oc_coll_allreduce(shape);
 	case OC_COLL_REDUCE_SCATTER:
 		return oc_coll_reduce_scatter(shape, &out);
+	case OC_COLL_SCAN:
+		return oc_coll_scan(shape);
+	case OC_COLL_EXSCAN:
+		return oc_coll_exscan(shape);
 	case OC_COLL_BARRIER:
 		return oc_coll_barrier(shape);
 	case OC_COLL_SCATTERV:

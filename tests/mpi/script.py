@@ -39,7 +39,7 @@ OPERATORS = {
 
 MOVES = ["bcast", "scatter", "scatterv", "gather", "gatherv", "allgather", "allgatherv"]
 MOVES += ["alltoall", "alltoallv", "alltoallw"]
-REDUCTIONS = ["reduce", "allreduce", "reduce_scatter", "reduce_scatter_block"]
+REDUCTIONS = ["reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"]
 KINDS = ["heap", "calloc", "realloc", "stack", "static", "private", "shared", "mpi", "readonly", "writeonly"]
 LAYOUTS = ["plain", "contiguous", "vector", "indexed", "struct", "resized"]
 COMMS = 7

@@ -204,6 +204,7 @@ def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
     assert served(path, "bcast") == [1] * 3
     assert served(path, "allreduce") == [3] * 3
     assert served(path, "gatherv") == [3] * 3
+    assert served(path, "scan") == [1] * 3  # by an operator of Fortran's
 
 
 # ---- from which size on ---------------------------------------------------------------------------------------------
@@ -218,6 +219,21 @@ def test_total_decides(runner: Runner, program: MakeProgram) -> None:
         counts.append(served(path, "reduce_scatter"))
     # All but those that fill the communicator's first 256 KiB, 16 KiB each.
     assert counts == [[40 - 15] * 4] * 2
+
+
+@pytest.mark.parametrize("setting", ["heap", "staged"])
+def test_operators(runner: Runner, program: MakeProgram, setting: str) -> None:
+    """Users' operators, and types that only the MPI can reduce: in rank order. Wrong ones are the MPI's to report."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), "ONECOPY_MECH": setting}
+    alone = runner.mpirun(3, program("operators"), "alone", preload=False).stdout
+    finished = runner.mpirun(3, program("operators"), env=env)
+    assert finished.stdout == alone
+    calls = int(finished.stdout.splitlines()[-1])
+    assert calls >= 30
+    for line in stats(path):
+        assert sum(call["served"] for call in line["calls"].values()) == calls
+        assert sum(cell["calls"] for cell in line["cells"] if cell["outcome"] == "operator") == 6
 
 
 # ---- datatypes ------------------------------------------------------------------------------------------------------

@@ -24,3 +24,4 @@ def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
     assert served(path, "bcast") == [1] * 3
     assert served(path, "allreduce") == [3] * 3
     assert served(path, "gatherv") == [3] * 3
+    assert served(path, "scan") == [1] * 3  # by an operator of Fortran's

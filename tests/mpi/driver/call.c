@@ -18,7 +18,8 @@ struct part {
 	int size;
 	bool sends;
 	bool receives;
-	bool in_place; /* here */
+	bool in_place;	/* here */
+	bool untouched; /* the receive buffer is to be */
 	struct side send;
 	struct side recv;
 	int totals[SIDE_BLOCKS]; /* reduce_scatter */
@@ -41,6 +42,8 @@ int call_find(const char *name)
 		[CALL_ALLREDUCE] = "allreduce",
 		[CALL_REDUCE_SCATTER] = "reduce_scatter",
 		[CALL_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+		[CALL_SCAN] = "scan",
+		[CALL_EXSCAN] = "exscan",
 		[CALL_BARRIER] = "barrier",
 	};
 
@@ -64,7 +67,7 @@ static bool is_v(const struct call *c)
 
 static bool reduces(const struct call *c)
 {
-	return c->name >= CALL_REDUCE && c->name <= CALL_REDUCE_SCATTER_BLOCK;
+	return c->name >= CALL_REDUCE && c->name <= CALL_EXSCAN;
 }
 
 /* Blocks of a rank that go to different ranks, hence differ. */
@@ -106,6 +109,14 @@ static void make(const struct call *c, int from, int to, long i, void *out)
 		     out);
 }
 
+/* Whose operands are in this rank's result: those of the ranks below. */
+static int operands_end(const struct part *p)
+{
+	if (p->c->name == CALL_SCAN)
+		return p->rank + 1;
+	return p->c->name == CALL_EXSCAN ? p->rank : p->size;
+}
+
 /* Element @i of block @block of what this rank is to receive. */
 static void expected(const struct part *p, int block, long i, void *out)
 {
@@ -121,7 +132,7 @@ static void expected(const struct part *p, int block, long i, void *out)
 		for (int r = 0; r < p->rank; r++)
 			off += length(c, 0, r);
 	make(c, 0, 0, off + i, out);
-	for (int r = 1; r < p->size; r++) {
+	for (int r = 1; r < operands_end(p); r++) {
 		make(c, r, 0, off + i, operand);
 		element_fold(c->e, c->op, out, operand);
 	}
@@ -145,6 +156,7 @@ static void shape(struct part *p)
 	p->receives = !rooted(c) || (c->name == CALL_BCAST ? !root : scatters || root);
 	if (scatters && p->in_place)
 		p->receives = false;
+	p->untouched = c->name == CALL_EXSCAN && !p->rank;
 	p->send.blocks = scatters || to_all ? p->size : 1;
 	for (int b = 0; b < p->send.blocks; b++)
 		p->send.count[b] = length(c, p->rank, b);
@@ -292,6 +304,10 @@ static int do_it(struct part *p)
 		return MPI_Reduce_scatter(from, to, p->totals, c->e->type, op, p->comm);
 	case CALL_REDUCE_SCATTER_BLOCK:
 		return MPI_Reduce_scatter_block(from, to, n, c->e->type, op, p->comm);
+	case CALL_SCAN:
+		return MPI_Scan(from, to, n, c->e->type, op, p->comm);
+	case CALL_EXSCAN:
+		return MPI_Exscan(from, to, n, c->e->type, op, p->comm);
 	case CALL_BARRIER:
 		return MPI_Barrier(p->comm);
 	default:
@@ -307,7 +323,7 @@ static void check_received(struct part *p, bool ordered)
 	unsigned char want[32];
 
 	for (int b = 0; b < r->blocks; b++)
-		for (long i = 0; i < r->count[b]; i++) {
+		for (long i = 0; i < r->count[b] && !p->untouched; i++) {
 			char *got = side_element(r, b, i);
 
 			if (reduces(c) && b) { /* nobody says what is there now */

@@ -8,7 +8,8 @@ program usempi
   integer, allocatable :: counts(:), displs(:)
   double precision, allocatable :: x(:)
   logical, allocatable :: flags(:)
-  integer :: rank, ranks, ierr, i, r
+  integer :: rank, ranks, ierr, i, r, op
+  external :: latest
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -30,6 +31,17 @@ program usempi
   flags = [(mod(i, rank + 2) == 0, i=1, n)]
   call MPI_Allreduce(MPI_IN_PLACE, flags, n, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierr)
   call expect(flags(6) .and. .not. flags(1), 'logical allreduce')
+
+  ! The latest of a rank's own and those below it that has one.
+  call MPI_Op_create(latest, .false., op, ierr)
+  data = [(merge(i + rank, -1, mod(i + rank, 3) == 0), i=1, n)]
+  call MPI_Scan(data, sums, n, MPI_INTEGER, op, MPI_COMM_WORLD, ierr)
+  data = -1
+  do r = 0, rank
+    where ([(mod(i + r, 3) == 0, i=1, n)]) data = [(i + r, i=1, n)]
+  end do
+  call expect(all(sums == data), 'scan')
+  call MPI_Op_free(op, ierr)
 
   counts = [(n - 1000 * r, r=1, ranks)]
   displs(1) = 0
@@ -65,3 +77,13 @@ contains
     call MPI_Abort(MPI_COMM_WORLD, 2, ierr)
   end subroutine
 end program
+
+subroutine latest(a, b, len, datatype)
+  use mpi
+  implicit none
+  integer :: len, datatype
+  integer :: a(len), b(len)
+
+  if (datatype /= MPI_INTEGER) stop 3
+  where (b < 0) b = a
+end subroutine

@@ -1,7 +1,28 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! Collectives through use mpi_f08.
+module operators
+  use mpi_f08
+  use, intrinsic :: iso_c_binding
+  implicit none
+
+contains
+
+  subroutine latest(invec, inoutvec, len, datatype)
+    type(c_ptr), value :: invec, inoutvec
+    integer :: len
+    type(MPI_Datatype) :: datatype
+    integer, pointer :: a(:), b(:)
+
+    if (datatype /= MPI_INTEGER) stop 3
+    call c_f_pointer(invec, a, [len])
+    call c_f_pointer(inoutvec, b, [len])
+    where (b < 0) b = a
+  end subroutine
+end module
+
 program usempif08
   use mpi_f08
+  use operators
   implicit none
   integer, parameter :: n = 50000
   integer, allocatable :: data(:), sums(:), blocks(:)
@@ -9,6 +30,7 @@ program usempif08
   double precision, allocatable :: x(:)
   logical, allocatable :: flags(:)
   integer :: rank, ranks, ierr, i, r
+  type(MPI_Op) :: op
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -30,6 +52,17 @@ program usempif08
   flags = [(mod(i, rank + 2) == 0, i=1, n)]
   call MPI_Allreduce(MPI_IN_PLACE, flags, n, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierr)
   call expect(flags(6) .and. .not. flags(1), 'logical allreduce')
+
+  ! The latest of a rank's own and those below it that has one.
+  call MPI_Op_create(latest, .false., op, ierr)
+  data = [(merge(i + rank, -1, mod(i + rank, 3) == 0), i=1, n)]
+  call MPI_Scan(data, sums, n, MPI_INTEGER, op, MPI_COMM_WORLD, ierr)
+  data = -1
+  do r = 0, rank
+    where ([(mod(i + r, 3) == 0, i=1, n)]) data = [(i + r, i=1, n)]
+  end do
+  call expect(all(sums == data), 'scan')
+  call MPI_Op_free(op, ierr)
 
   counts = [(n - 1000 * r, r=1, ranks)]
   displs(1) = 0

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Scan and Exscan. */
+#include "failure.h"
+#include "operator.h"
+#include "serve.h"
+#include "tune.h"
+
+static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, const void *send,
+		 void *recv, int count, MPI_Comm comm)
+{
+	size_t elem = oc_operator_size(bind);
+	size_t bytes = (size_t)count * elem;
+	struct oc_shape shape = oc_shape_of(oc, coll, 0, bytes);
+
+	shape.granule = (uint16_t)elem;
+	shape.in_place = send == MPI_IN_PLACE;
+	bind->send = shape.in_place ? recv : send;
+	bind->send_bytes = bytes;
+	/* Before rank 0 there is nobody: its receive buffer is not looked at. */
+	if (coll == OC_COLL_SCAN || oc->rank) {
+		bind->recv = recv;
+		bind->recv_bytes = bytes;
+	}
+	bind->scratch_bytes = oc_coll_scan_scratch(&shape);
+	shape.stream = oc_streams(bytes);
+	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
+}
+
+OC_EXPORT int PMPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_SCAN, 0, comm);
+	struct oc_bind bind = {0};
+	struct oc_operator own;
+	struct oc_comm *oc = NULL;
+	size_t bytes;
+	int err;
+
+	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc)
+		err = serve(oc, OC_COLL_SCAN, &bind, send, recv, count, comm);
+	else
+		err = pmpi()->Scan(send, recv, count, type, op, comm);
+	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			  MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_EXSCAN, 0, comm);
+	struct oc_bind bind = {0};
+	struct oc_operator own;
+	struct oc_comm *oc = NULL;
+	size_t bytes;
+	int err;
+
+	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
+		oc = oc_comm_get(&call, comm, bytes);
+	if (oc)
+		err = serve(oc, OC_COLL_EXSCAN, &bind, send, recv, count, comm);
+	else
+		err = pmpi()->Exscan(send, recv, count, type, op, comm);
+	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+		       MPI_Comm comm)
+{
+	return oc_tool()->Scan ? oc_tool()->Scan(send, recv, count, type, op, comm)
+			       : PMPI_Scan(send, recv, count, type, op, comm);
+}
+
+OC_EXPORT int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			 MPI_Comm comm)
+{
+	return oc_tool()->Exscan ? oc_tool()->Exscan(send, recv, count, type, op, comm)
+				 : PMPI_Exscan(send, recv, count, type, op, comm);
+}
