@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "message.h"
+#include "strided.h"
 
 #define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
 
@@ -18,6 +19,7 @@ const struct functions functions_linked = {
 	.Scatterv = MPI_Scatterv,
 	.Gatherv = MPI_Gatherv,
 	.Alltoallv = MPI_Alltoallv,
+	.Alltoallw = MPI_Alltoallw,
 	.Reduce = MPI_Reduce,
 	.Allreduce = MPI_Allreduce,
 	.Reduce_scatter = MPI_Reduce_scatter,
@@ -38,6 +40,7 @@ static const struct {
 	{"MPI_Scatterv", offsetof(struct functions, Scatterv)},
 	{"MPI_Gatherv", offsetof(struct functions, Gatherv)},
 	{"MPI_Alltoallv", offsetof(struct functions, Alltoallv)},
+	{"MPI_Alltoallw", offsetof(struct functions, Alltoallw)},
 	{"MPI_Reduce", offsetof(struct functions, Reduce)},
 	{"MPI_Allreduce", offsetof(struct functions, Allreduce)},
 	{"MPI_Reduce_scatter", offsetof(struct functions, Reduce_scatter)},
@@ -241,9 +244,15 @@ static const struct collective table[] = {
 
 const struct collective *collective_at(size_t i)
 {
-	size_t count = sizeof(table) / sizeof(table[0]);
+	const size_t count = sizeof(table) / sizeof(table[0]);
+	size_t strided = 0;
 
-	return i < count ? &table[i] : message_at(i - count);
+	if (i < count)
+		return &table[i];
+	while (strided_at(strided))
+		strided++;
+	i -= count;
+	return i < strided ? strided_at(i) : message_at(i - strided);
 }
 
 const struct collective *collective_find(const char *name)
@@ -328,6 +337,11 @@ void collective_prepare(const struct collective *op, const struct call *call, ui
 	memset(call->recv, 0xff, nrecv * WORD);
 }
 
+static uint32_t word_of(uint32_t stamp, int rank, size_t i)
+{
+	return first_word(stamp, rank) + (uint32_t)i * STRIDE;
+}
+
 static size_t block_errors(const uint32_t *got, size_t words, uint32_t first, size_t start)
 {
 	size_t errors = 0;
@@ -378,6 +392,8 @@ size_t collective_errors(const struct collective *op, const struct call *call, u
 			errors += block_errors(call->recv + call->words * (size_t)r, call->words,
 					       first_word(stamp, r), start);
 		return errors;
+	case FROM_COLUMNS:
+		return strided_errors(op, call, stamp, word_of);
 	case FROM_SUM:
 		start = 0;
 		for (int r = 0; op->mine && r < call->rank; r++)

@@ -6,7 +6,7 @@
  * What collbench knows about each operation: how much memory a call of a given
  * size needs on each rank, how to make the call, and what must be in the
  * receive buffer afterwards. A new operation is one row of a table, of collectives
- * (collective.c) or of messages (message.c).
+ * (collective.c), of those with derived datatypes (strided.c) or of messages (message.c).
  *
  * "Size" means what it means in IMB: one block for scatter, gather, allgather,
  * alltoall and those of them with a v, whose blocks here are all alike; the whole
@@ -24,7 +24,7 @@
 enum amount {
 	AMOUNT_NONE,
 	AMOUNT_ONE,   /* the size */
-	AMOUNT_BOTH,  /* the size for either neighbour */
+	AMOUNT_BOTH,  /* twice the size: for either neighbour, or with gaps */
 	AMOUNT_EACH,  /* the size for every rank */
 	AMOUNT_SHARE, /* this rank's part of the size */
 };
@@ -38,6 +38,7 @@ enum origin {
 	FROM_RIGHT,   /* the one behind */
 	FROM_BOTH,    /* a block of either, the left one's first */
 	FROM_EACH,    /* a block of every rank, in rank order */
+	FROM_COLUMNS, /* a column of every rank, side by side: strided.h */
 	FROM_SUM,     /* the sum over all ranks */
 };
 
@@ -62,6 +63,9 @@ struct functions {
 	int (*Alltoallv)(const void *send, const int scounts[], const int sdispls[],
 			 MPI_Datatype stype, void *recv, const int rcounts[], const int rdispls[],
 			 MPI_Datatype rtype, MPI_Comm comm);
+	int (*Alltoallw)(const void *send, const int scounts[], const int sdispls[],
+			 const MPI_Datatype stypes[], void *recv, const int rcounts[],
+			 const int rdispls[], const MPI_Datatype rtypes[], MPI_Comm comm);
 	int (*Reduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 		      int root, MPI_Comm comm);
 	int (*Allreduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,

@@ -219,6 +219,8 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
         "scatterv": ranks,
         "gatherv": ranks,
         "alltoallv": ranks * ranks,
+        "alltoallw": ranks * ranks,
+        "strided_allgather": ranks * ranks,
         "reduce": (ranks + 1) / 2,
         "allreduce": ranks,
         "reduce_scatter": (ranks + 1) / 2,

@@ -145,7 +145,7 @@ def run_bench(onecopy: Command, cache: Path, output: Path, *words: str, against:
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
     names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,"
-    names += ",".join(["scatterv,gatherv,alltoallv,barrier", *cells.MESSAGES])
+    names += ",".join(["scatterv,gatherv,alltoallv,strided_allgather,alltoallw,barrier", *cells.MESSAGES])
     run_bench(onecopy, cache, tmp_path / "out", "--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     for variant in ("mpi", "onecopy"):
