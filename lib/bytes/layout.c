@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes/stream.h"
+
+/* Of shorter pieces the partial lines at both ends count for too much. */
+#define STREAM_PIECE ((size_t)4 << 10)
+
 /* Where a copy is in a sequence. */
 struct cursor {
 	char *base;
@@ -175,19 +180,26 @@ struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off)
 	return run_of(&cursor);
 }
 
-void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len)
+void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len, bool stream)
 {
 	struct cursor to = begin(dst), from = begin(src);
+	bool streamed = false;
 
 	while (len) {
 		size_t part = len;
 		char *at = run_at(&to, &part);
 		const char *what = run_at(&from, &part);
 
-		if (at != what)
+		if (at != what && stream && part >= STREAM_PIECE) {
+			oc_stream_bytes(at, what, part);
+			streamed = true;
+		} else if (at != what) {
 			memcpy(at, what, part);
+		}
 		advance(&to, part);
 		advance(&from, part);
 		len -= part;
 	}
+	if (streamed)
+		oc_stream_fence();
 }

@@ -9,6 +9,7 @@
  * it may be copied to where peers read it.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,7 +67,9 @@ static inline char *oc_layout_at(const char *base, int64_t at)
 	return (char *)((uintptr_t)base + (uintptr_t)at);
 }
 
-/* Copies @len bytes from place to place. They do not overlap, or are the same. */
-void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len);
+/* Copies @len bytes from place to place. They do not overlap, or are the same. With @stream long
+ * pieces are written past the caches, as by oc_copy_bytes(). */
+void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len,
+		    bool stream);
 
 #endif

@@ -166,7 +166,7 @@ int oc_pieces_move(struct oc_op *op, struct oc_ref ref, void *here, size_t len, 
 	if (!oc_pieces_place(op, ref, &slot))
 		return op->err ? op->err
 			       : oc_relay_move(op, ref.rank, ref.slot, ref.off, here, len, put);
-	oc_layout_copy(put ? &slot : &one, put ? &one : &slot, len);
+	oc_layout_copy(put ? &slot : &one, put ? &one : &slot, len, op->stores.past);
 	oc_op_count(op, ref.slot, ref.rank, len);
 	return 0;
 }

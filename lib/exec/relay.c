@@ -117,7 +117,7 @@ int oc_relay_serve(struct oc_op *op, uint32_t asker)
 	if (!box.base)
 		return -ENOMEM;
 	slot.off = parcel.off;
-	oc_layout_copy(parcel.put ? &slot : &box, parcel.put ? &box : &slot, parcel.len);
+	oc_layout_copy(parcel.put ? &slot : &box, parcel.put ? &box : &slot, parcel.len, false);
 	atomic_fetch_and_explicit(&op->line->asked, (1u << OC_BOARD_ASK_PARCEL) - 1,
 				  memory_order_release);
 	return 0;

@@ -98,7 +98,10 @@ static void stage_bytes(struct oc_op *op, struct oc_store_turn *turn, char *stag
 		const struct oc_place to = {.base = stage + off};
 		const struct oc_place from = oc_bind_place(bind, OC_SLOT_SEND, off);
 
-		oc_layout_copy(&to, &from, len);
+		uint64_t since = oc_store_policy_clock(turn);
+
+		oc_layout_copy(&to, &from, len, turn->past);
+		oc_store_policy_add(turn, since, len);
 	} else {
 		oc_store_policy_copy(turn, stage + off, (const char *)bind->send + off, len);
 	}

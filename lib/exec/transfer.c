@@ -109,7 +109,10 @@ static int move_pieces(struct oc_op *op, struct oc_ref dst, struct oc_ref src, s
 	if (op->err)
 		return op->err;
 	if (to_here && from_here) {
-		oc_layout_copy(&to, &from, len);
+		uint64_t since = oc_store_policy_clock(&op->stores);
+
+		oc_layout_copy(&to, &from, len, op->stores.past);
+		oc_store_policy_add(&op->stores, since, len);
 		oc_op_count(op, src.slot, src.rank, len);
 		oc_op_count(op, dst.slot, dst.rank, len);
 		return 0;
