@@ -30,6 +30,17 @@
  * through a tool linked below us first, if there is one. */
 #define OC_EXPORT __attribute__((visibility("default")))
 
+/* Calls with large counts. An MPI before MPI 4 has none: a program that looks for them there must
+ * not find ours. */
+#if MPI_VERSION >= 4
+#define OC_EXPORT_LARGE OC_EXPORT
+#else
+#define OC_EXPORT_LARGE static inline
+#endif
+
+/* One body for both forms of a call, the plain of which must not pay for the large one. */
+#define OC_BOTH static inline __attribute__((always_inline))
+
 /* Has lists of all ranks on the stack: apart, so that a call that is left to the MPI runs where it
  * would without us, on pages and lines of the stack that are in use. */
 #define OC_APART __attribute__((noinline))

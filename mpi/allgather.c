@@ -5,8 +5,8 @@
 #include "tune.h"
 #include "vbuffer.h"
 
-static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
-		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
+static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
+		 void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHER, 0, bytes);
 	struct oc_bind bind = {0};
@@ -49,8 +49,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return oc_failure_end(oc, comm, OC_COLL_ALLGATHER, err ? err : closed);
 }
 
-OC_EXPORT int PMPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
-			     int rcount, MPI_Datatype rtype, MPI_Comm comm)
+OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+		      void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHER, 0, comm);
 	struct oc_comm *oc = NULL;
@@ -62,13 +62,27 @@ OC_EXPORT int PMPI_Allgather(const void *send, int scount, MPI_Datatype stype, v
 	if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
-		err = pmpi()->Allgather(send, scount, stype, recv, rcount, rtype, comm);
+		err = oc_pass_allgather(large, send, scount, stype, recv, rcount, rtype, comm);
 	return oc_call_end(&call, err);
 }
 
-static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
-		   const int *counts, const int *displs, MPI_Datatype rtype, MPI_Comm comm,
-		   size_t total)
+OC_EXPORT int PMPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
+			     int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return allgather(false, send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Allgather_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				     void *recv, MPI_Count rcount, MPI_Datatype rtype,
+				     MPI_Comm comm)
+{
+	return pmpi()->Allgather_c ? allgather(true, send, scount, stype, recv, rcount, rtype, comm)
+				   : oc_pass_refused(comm);
+}
+
+static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
+		   void *recv, struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
+		   MPI_Comm comm, size_t total)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHERV, 0, total);
 	struct oc_bind bind = {0};
@@ -92,17 +106,18 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	} else if (!err && in.layout) {
 		err = pmpi()->Type_get_extent(rtype, &lb, &extent);
 		if (!err)
-			err = oc_buffer_send(&out, oc_layout_at(recv, displs[oc->rank] * extent),
-					     (size_t)counts[oc->rank], rtype);
+			err = oc_buffer_send(
+				&out, oc_layout_at(recv, oc_counts_at(displs, oc->rank) * extent),
+				(size_t)oc_counts_at(counts, oc->rank), rtype);
 		bind.send = out.at;
 		bind.send_layout = out.layout;
 	} else if (!err) {
 		bind.send = in.at + in.off[oc->rank];
 		err = pmpi()->Type_get_extent(rtype, &lb, &extent);
 		if (!err && in.copy)
-			err = oc_convert((char *)recv + (ptrdiff_t)displs[oc->rank] * extent,
-					 in.at + in.off[oc->rank], (size_t)counts[oc->rank], rtype,
-					 true);
+			err = oc_convert((char *)recv + oc_counts_at(displs, oc->rank) * extent,
+					 in.at + in.off[oc->rank],
+					 (size_t)oc_counts_at(counts, oc->rank), rtype, true);
 	}
 	if (!err)
 		bind.send_bytes = in.len[oc->rank];
@@ -115,9 +130,9 @@ static int serve_v(struct oc_comm *oc, const void *send, int scount, MPI_Datatyp
 	return oc_failure_end(oc, comm, OC_COLL_ALLGATHERV, err);
 }
 
-OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
-			      const int counts[], const int displs[], MPI_Datatype rtype,
-			      MPI_Comm comm)
+OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		       struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
+		       MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHERV, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLGATHERV], total;
@@ -128,7 +143,7 @@ OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, 
 	if (!size || !rtype || rtype == oc_abi.type_null || !oc_counts_total(counts, size, &total))
 		goto pass;
 	if (call.since)
-		oc_call_measure(&call, NULL, oc_abi.type_null, counts, rtype);
+		oc_call_measure(&call, (struct oc_counts){0}, oc_abi.type_null, counts, rtype);
 	total *= oc_type_bytes(rtype, 1);
 	/* A mean block as long as a served block of MPI_Allgather. */
 	if (total >= min * (uint64_t)size && total)
@@ -139,8 +154,26 @@ pass:
 	if (oc)
 		err = serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
 	else
-		err = pmpi()->Allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
+		err = oc_pass_allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+			      const int counts[], const int displs[], MPI_Datatype rtype,
+			      MPI_Comm comm)
+{
+	return allgatherv(send, scount, stype, recv, (struct oc_counts){counts, false},
+			  (struct oc_counts){displs, false}, rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Allgatherv_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				      void *recv, const MPI_Count counts[], const MPI_Aint displs[],
+				      MPI_Datatype rtype, MPI_Comm comm)
+{
+	return pmpi()->Allgatherv_c
+		       ? allgatherv(send, scount, stype, recv, (struct oc_counts){counts, true},
+				    (struct oc_counts){displs, true}, rtype, comm)
+		       : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
@@ -151,6 +184,14 @@ OC_EXPORT int MPI_Allgather(const void *send, int scount, MPI_Datatype stype, vo
 		       : PMPI_Allgather(send, scount, stype, recv, rcount, rtype, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Allgather_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				    void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Allgather_c
+		       ? oc_tool()->Allgather_c(send, scount, stype, recv, rcount, rtype, comm)
+		       : PMPI_Allgather_c(send, scount, stype, recv, rcount, rtype, comm);
+}
+
 OC_EXPORT int MPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
 			     const int counts[], const int displs[], MPI_Datatype rtype,
 			     MPI_Comm comm)
@@ -159,4 +200,14 @@ OC_EXPORT int MPI_Allgatherv(const void *send, int scount, MPI_Datatype stype, v
 		       ? oc_tool()->Allgatherv(send, scount, stype, recv, counts, displs, rtype,
 					       comm)
 		       : PMPI_Allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Allgatherv_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				     void *recv, const MPI_Count counts[], const MPI_Aint displs[],
+				     MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Allgatherv_c
+		       ? oc_tool()->Allgatherv_c(send, scount, stype, recv, counts, displs, rtype,
+						 comm)
+		       : PMPI_Allgatherv_c(send, scount, stype, recv, counts, displs, rtype, comm);
 }

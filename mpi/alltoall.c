@@ -8,8 +8,8 @@
 #include "failure.h"
 #include "tune.h"
 
-static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
-		 int rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
+static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
+		 void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLTOALL, 0, bytes);
 	size_t n = (size_t)oc->size;
@@ -40,8 +40,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return oc_failure_end(oc, comm, OC_COLL_ALLTOALL, err ? err : closed);
 }
 
-OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
-			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
+OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALL, 0, comm);
 	struct oc_comm *oc = NULL;
@@ -53,8 +53,21 @@ OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, vo
 	if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
-		err = pmpi()->Alltoall(send, scount, stype, recv, rcount, rtype, comm);
+		err = oc_pass_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
+			    int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return alltoall(false, send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Alltoall_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				    void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return pmpi()->Alltoall_c ? alltoall(true, send, scount, stype, recv, rcount, rtype, comm)
+				  : oc_pass_refused(comm);
 }
 
 int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, int failure, struct oc_vbuffer *out,
@@ -67,8 +80,9 @@ int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, int failure, struct
 	int me = oc->rank, parted = MPI_SUCCESS;
 
 	memset(ends, 0, 2 * (size_t)oc->size);
-	oc_vbuffer_own(out, me, in->counts[me], oc_vbuffer_type(in, me), true, to);
-	oc_vbuffer_own(in, me, out->counts[me], oc_vbuffer_type(out, me), false, from);
+	oc_vbuffer_own(out, me, oc_counts_at(in->counts, me), oc_vbuffer_type(in, me), true, to);
+	oc_vbuffer_own(in, me, oc_counts_at(out->counts, me), oc_vbuffer_type(out, me), false,
+		       from);
 	/* One of the ends may be short enough for the MPI. */
 	if (to[me] || from[me]) {
 		to[me] = OC_PAIR_LESS;
@@ -100,9 +114,10 @@ int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, int failure, struct
 }
 
 /* Blocks that are long enough move here, the MPI exchanges the others. */
-static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *scounts,
-			    const int *sdispls, MPI_Datatype stype, void *recv, const int *rcounts,
-			    const int *rdispls, MPI_Datatype rtype, MPI_Comm comm)
+static OC_APART int serve_v(struct oc_comm *oc, const void *send, struct oc_counts scounts,
+			    struct oc_counts sdispls, MPI_Datatype stype, void *recv,
+			    struct oc_counts rcounts, struct oc_counts rdispls, MPI_Datatype rtype,
+			    MPI_Comm comm)
 {
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	struct oc_vbuffer out, in;
@@ -113,16 +128,16 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, const int *sco
 	failure = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
 	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLV, opened ? opened : failure, &out, &in);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLV, failure))
-		err = pmpi()->Alltoallv(send, out.rest, sdispls, stype, recv, in.rest, rdispls,
-					rtype, comm);
+		err = oc_pass_alltoallv(send, oc_vbuffer_rest(&out), sdispls, stype, recv,
+					oc_vbuffer_rest(&in), rdispls, rtype, comm);
 	oc_vbuffer_close(&out);
 	oc_vbuffer_close(&in);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLV, failure);
 }
 
-OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
-			     MPI_Datatype stype, void *recv, const int rcounts[],
-			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+		      MPI_Datatype stype, void *recv, struct oc_counts rcounts,
+		      struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLV, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
@@ -133,7 +148,8 @@ OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sd
 	if (in_place && oc_adapter.active)
 		call.outcome = OC_OUTCOME_IN_PLACE;
 	if (call.since)
-		oc_call_measure(&call, in_place ? NULL : scounts, stype, rcounts, rtype);
+		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,
+				rtype);
 	if (oc && !oc_blocks_any(scounts, stype, oc->size, min, -1) &&
 	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
 		call.outcome = OC_OUTCOME_SMALL;
@@ -143,9 +159,31 @@ OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sd
 		err = serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
 			      comm);
 	else
-		err = pmpi()->Alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
+		err = oc_pass_alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
 					rtype, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
+			     MPI_Datatype stype, void *recv, const int rcounts[],
+			     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+{
+	return alltoallv(send, (struct oc_counts){scounts, false},
+			 (struct oc_counts){sdispls, false}, stype, recv,
+			 (struct oc_counts){rcounts, false}, (struct oc_counts){rdispls, false},
+			 rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Alltoallv_c(const void *send, const MPI_Count scounts[],
+				     const MPI_Aint sdispls[], MPI_Datatype stype, void *recv,
+				     const MPI_Count rcounts[], const MPI_Aint rdispls[],
+				     MPI_Datatype rtype, MPI_Comm comm)
+{
+	return pmpi()->Alltoallv_c ? alltoallv(send, (struct oc_counts){scounts, true},
+					       (struct oc_counts){sdispls, true}, stype, recv,
+					       (struct oc_counts){rcounts, true},
+					       (struct oc_counts){rdispls, true}, rtype, comm)
+				   : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
@@ -156,6 +194,14 @@ OC_EXPORT int MPI_Alltoall(const void *send, int scount, MPI_Datatype stype, voi
 		       : PMPI_Alltoall(send, scount, stype, recv, rcount, rtype, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Alltoall_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				   void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Alltoall_c
+		       ? oc_tool()->Alltoall_c(send, scount, stype, recv, rcount, rtype, comm)
+		       : PMPI_Alltoall_c(send, scount, stype, recv, rcount, rtype, comm);
+}
+
 OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdispls[],
 			    MPI_Datatype stype, void *recv, const int rcounts[],
 			    const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
@@ -164,4 +210,15 @@ OC_EXPORT int MPI_Alltoallv(const void *send, const int scounts[], const int sdi
 							   rcounts, rdispls, rtype, comm)
 				    : PMPI_Alltoallv(send, scounts, sdispls, stype, recv, rcounts,
 						     rdispls, rtype, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Alltoallv_c(const void *send, const MPI_Count scounts[],
+				    const MPI_Aint sdispls[], MPI_Datatype stype, void *recv,
+				    const MPI_Count rcounts[], const MPI_Aint rdispls[],
+				    MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Alltoallv_c ? oc_tool()->Alltoallv_c(send, scounts, sdispls, stype, recv,
+							       rcounts, rdispls, rtype, comm)
+				      : PMPI_Alltoallv_c(send, scounts, sdispls, stype, recv,
+							 rcounts, rdispls, rtype, comm);
 }

@@ -3,10 +3,10 @@
 #include "failure.h"
 
 /* As MPI_Alltoallv: blocks that are long enough move here, the MPI exchanges the others. */
-static OC_APART int serve(struct oc_comm *oc, const void *send, const int *scounts,
-			  const int *sdispls, const MPI_Datatype *stypes, void *recv,
-			  const int *rcounts, const int *rdispls, const MPI_Datatype *rtypes,
-			  MPI_Comm comm)
+static OC_APART int serve(struct oc_comm *oc, const void *send, struct oc_counts scounts,
+			  struct oc_counts sdispls, const MPI_Datatype *stypes, void *recv,
+			  struct oc_counts rcounts, struct oc_counts rdispls,
+			  const MPI_Datatype *rtypes, MPI_Comm comm)
 {
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
 	struct oc_vbuffer out, in;
@@ -16,16 +16,16 @@ static OC_APART int serve(struct oc_comm *oc, const void *send, const int *scoun
 	failure = oc_vbuffer_open_each(&in, recv, rcounts, rdispls, rtypes, oc->size, min);
 	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLW, opened ? opened : failure, &out, &in);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLW, failure))
-		err = pmpi()->Alltoallw(send, out.rest, sdispls, stypes, recv, in.rest, rdispls,
-					rtypes, comm);
+		err = oc_pass_alltoallw(send, oc_vbuffer_rest(&out), sdispls, stypes, recv,
+					oc_vbuffer_rest(&in), rdispls, rtypes, comm);
 	oc_vbuffer_close(&out);
 	oc_vbuffer_close(&in);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLW, failure);
 }
 
-OC_EXPORT int PMPI_Alltoallw(const void *send, const int scounts[], const int sdispls[],
-			     const MPI_Datatype stypes[], void *recv, const int rcounts[],
-			     const int rdispls[], const MPI_Datatype rtypes[], MPI_Comm comm)
+OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+		      const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
+		      struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLW, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
@@ -36,7 +36,8 @@ OC_EXPORT int PMPI_Alltoallw(const void *send, const int scounts[], const int sd
 	if (in_place && oc_adapter.active)
 		call.outcome = OC_OUTCOME_IN_PLACE;
 	if (call.since)
-		oc_call_measure_each(&call, in_place ? NULL : scounts, stypes, rcounts, rtypes);
+		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,
+				     rcounts, rtypes);
 	if (oc && !oc_blocks_find_each(scounts, stypes, oc->size, min) &&
 	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min)) {
 		call.outcome = OC_OUTCOME_SMALL;
@@ -46,9 +47,32 @@ OC_EXPORT int PMPI_Alltoallw(const void *send, const int scounts[], const int sd
 		err = serve(oc, send, scounts, sdispls, stypes, recv, rcounts, rdispls, rtypes,
 			    comm);
 	else
-		err = pmpi()->Alltoallw(send, scounts, sdispls, stypes, recv, rcounts, rdispls,
+		err = oc_pass_alltoallw(send, scounts, sdispls, stypes, recv, rcounts, rdispls,
 					rtypes, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Alltoallw(const void *send, const int scounts[], const int sdispls[],
+			     const MPI_Datatype stypes[], void *recv, const int rcounts[],
+			     const int rdispls[], const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	return alltoallw(send, (struct oc_counts){scounts, false},
+			 (struct oc_counts){sdispls, false}, stypes, recv,
+			 (struct oc_counts){rcounts, false}, (struct oc_counts){rdispls, false},
+			 rtypes, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Alltoallw_c(const void *send, const MPI_Count scounts[],
+				     const MPI_Aint sdispls[], const MPI_Datatype stypes[],
+				     void *recv, const MPI_Count rcounts[],
+				     const MPI_Aint rdispls[], const MPI_Datatype rtypes[],
+				     MPI_Comm comm)
+{
+	return pmpi()->Alltoallw_c ? alltoallw(send, (struct oc_counts){scounts, true},
+					       (struct oc_counts){sdispls, true}, stypes, recv,
+					       (struct oc_counts){rcounts, true},
+					       (struct oc_counts){rdispls, true}, rtypes, comm)
+				   : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Alltoallw(const void *send, const int scounts[], const int sdispls[],
@@ -59,4 +83,15 @@ OC_EXPORT int MPI_Alltoallw(const void *send, const int scounts[], const int sdi
 							   rcounts, rdispls, rtypes, comm)
 				    : PMPI_Alltoallw(send, scounts, sdispls, stypes, recv, rcounts,
 						     rdispls, rtypes, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Alltoallw_c(const void *send, const MPI_Count scounts[],
+				    const MPI_Aint sdispls[], const MPI_Datatype stypes[],
+				    void *recv, const MPI_Count rcounts[], const MPI_Aint rdispls[],
+				    const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	return oc_tool()->Alltoallw_c ? oc_tool()->Alltoallw_c(send, scounts, sdispls, stypes, recv,
+							       rcounts, rdispls, rtypes, comm)
+				      : PMPI_Alltoallw_c(send, scounts, sdispls, stypes, recv,
+							 rcounts, rdispls, rtypes, comm);
 }

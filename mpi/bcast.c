@@ -4,7 +4,7 @@
 #include "serve.h"
 #include "tune.h"
 
-static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, int root,
+static int serve(struct oc_comm *oc, void *user, MPI_Count count, MPI_Datatype type, int root,
 		 MPI_Comm comm, size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_BCAST, root, bytes);
@@ -31,7 +31,8 @@ static int serve(struct oc_comm *oc, void *user, int count, MPI_Datatype type, i
 	return oc_failure_end(oc, comm, OC_COLL_BCAST, err ? err : closed);
 }
 
-OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype type, int root,
+		  MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_BCAST, root, comm);
 	struct oc_comm *oc = NULL;
@@ -43,12 +44,31 @@ OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, M
 	if (oc && root >= 0 && root < oc->size)
 		err = serve(oc, buffer, count, type, root, comm, bytes);
 	else
-		err = pmpi()->Bcast(buffer, count, type, root, comm);
+		err = oc_pass_bcast(large, buffer, count, type, root, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	return bcast(false, buffer, count, type, root, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root,
+				 MPI_Comm comm)
+{
+	return pmpi()->Bcast_c ? bcast(true, buffer, count, type, root, comm)
+			       : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	return oc_tool()->Bcast ? oc_tool()->Bcast(buffer, count, type, root, comm)
 				: PMPI_Bcast(buffer, count, type, root, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root,
+				MPI_Comm comm)
+{
+	return oc_tool()->Bcast_c ? oc_tool()->Bcast_c(buffer, count, type, root, comm)
+				  : PMPI_Bcast_c(buffer, count, type, root, comm);
 }

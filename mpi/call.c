@@ -87,11 +87,12 @@ static struct oc_record_cell *cell_of(const struct oc_call *call)
 			     size_of_class(class));
 }
 
-static uint64_t total_of(const int *counts, MPI_Datatype type, int size)
+static uint64_t total_of(struct oc_counts counts, MPI_Datatype type, int size)
 {
 	uint64_t total;
 
-	if (!counts || !type || type == oc_abi.type_null || !oc_counts_total(counts, size, &total))
+	if (!counts.at || !type || type == oc_abi.type_null ||
+	    !oc_counts_total(counts, size, &total))
 		return 0;
 	return total ? total * oc_type_bytes(type, 1) : 0;
 }
@@ -107,7 +108,8 @@ static bool look_at(const struct oc_call *call, int *rank, int *size)
 	       !pmpi()->Comm_size(call->comm, size) && !pmpi()->Comm_rank(call->comm, rank);
 }
 
-static bool has_served(const struct oc_call *call, const int *counts, MPI_Datatype type, int size)
+static bool has_served(const struct oc_call *call, struct oc_counts counts, MPI_Datatype type,
+		       int size)
 {
 	return total_of(counts, type, size) &&
 	       oc_blocks_any(counts, type, size, oc_adapter.agreed.min[call->coll], -1);
@@ -120,10 +122,10 @@ static void weigh_profile(struct oc_call *call, bool any)
 		call->outcome = OC_OUTCOME_SMALL;
 }
 
-void oc_call_measure(struct oc_call *call, const int *out, MPI_Datatype otype, const int *in,
-		     MPI_Datatype itype)
+void oc_call_measure(struct oc_call *call, struct oc_counts out, MPI_Datatype otype,
+		     struct oc_counts in, MPI_Datatype itype)
 {
-	int sides = (out != NULL) + (in != NULL), rank, size;
+	int sides = (out.at != NULL) + (in.at != NULL), rank, size;
 
 	if (!look_at(call, &rank, &size))
 		return;
@@ -133,31 +135,31 @@ void oc_call_measure(struct oc_call *call, const int *out, MPI_Datatype otype, c
 		      has_served(call, out, otype, size) || has_served(call, in, itype, size));
 }
 
-static uint64_t total_of_each(const int *counts, const MPI_Datatype *types, int size)
+static uint64_t total_of_each(struct oc_counts counts, const MPI_Datatype *types, int size)
 {
 	uint64_t total = 0;
 
-	for (int i = 0; counts && i < size; i++)
-		total += oc_block_bytes(counts[i], types[i]);
+	for (int i = 0; counts.at && i < size; i++)
+		total += oc_block_bytes(oc_counts_at(counts, i), types[i]);
 	return total;
 }
 
-void oc_call_measure_each(struct oc_call *call, const int *out, const MPI_Datatype *otypes,
-			  const int *in, const MPI_Datatype *itypes)
+void oc_call_measure_each(struct oc_call *call, struct oc_counts out, const MPI_Datatype *otypes,
+			  struct oc_counts in, const MPI_Datatype *itypes)
 {
 	uint64_t min = oc_adapter.agreed.min[call->coll];
-	int sides = (out != NULL) + (in != NULL), rank, size;
+	int sides = (out.at != NULL) + (in.at != NULL), rank, size;
 
 	if (!sides || !look_at(call, &rank, &size))
 		return;
 	call->data = total_of_each(out, otypes, size) + total_of_each(in, itypes, size);
 	call->size = call->data / (uint64_t)(sides * size);
-	weigh_profile(call, (out && oc_blocks_find_each(out, otypes, size, min)) ||
-				    (in && oc_blocks_find_each(in, itypes, size, min)));
+	weigh_profile(call, (out.at && oc_blocks_find_each(out, otypes, size, min)) ||
+				    (in.at && oc_blocks_find_each(in, itypes, size, min)));
 }
 
-void oc_call_measure_rooted(struct oc_call *call, const int *blocks, MPI_Datatype btype, int count,
-			    MPI_Datatype type)
+void oc_call_measure_rooted(struct oc_call *call, struct oc_counts blocks, MPI_Datatype btype,
+			    MPI_Count count, MPI_Datatype type)
 {
 	int rank, size;
 	bool any;

@@ -18,6 +18,7 @@
 #include "adapter.h"
 #include "base/clock.h"
 #include "coll.h"
+#include "counts.h"
 #include "record.h"
 
 /* What became of it: served, or why it was left to the MPI. */
@@ -85,14 +86,14 @@ static inline bool oc_call_known(const struct oc_call *call)
 
 /* The size and data of a call with blocks of their own lengths for each rank on either side, or
  * (NULL) one. Only where somebody asked. */
-void oc_call_measure(struct oc_call *call, const int *out, MPI_Datatype otype, const int *in,
-		     MPI_Datatype itype);
+void oc_call_measure(struct oc_call *call, struct oc_counts out, MPI_Datatype otype,
+		     struct oc_counts in, MPI_Datatype itype);
 /* With a type for each block. */
-void oc_call_measure_each(struct oc_call *call, const int *out, const MPI_Datatype *otypes,
-			  const int *in, const MPI_Datatype *itypes);
+void oc_call_measure_each(struct oc_call *call, struct oc_counts out, const MPI_Datatype *otypes,
+			  struct oc_counts in, const MPI_Datatype *itypes);
 /* The same with such blocks at the root, @blocks of @btype, and one of @count elements at each
  * rank. */
-void oc_call_measure_rooted(struct oc_call *call, const int *blocks, MPI_Datatype btype, int count,
-			    MPI_Datatype type);
+void oc_call_measure_rooted(struct oc_call *call, struct oc_counts blocks, MPI_Datatype btype,
+			    MPI_Count count, MPI_Datatype type);
 
 #endif

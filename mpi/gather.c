@@ -8,8 +8,9 @@
 #include "tune.h"
 #include "vbuffer.h"
 
-static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
-		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
+static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
+		 void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm,
+		 size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHER, root, bytes);
 	struct oc_bind bind = {0};
@@ -52,8 +53,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return oc_failure_end(oc, comm, OC_COLL_GATHER, err ? err : closed);
 }
 
-OC_EXPORT int PMPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			  MPI_Datatype rtype, int root, MPI_Comm comm)
+OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		   MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHER, root, comm);
 	struct oc_comm *oc = NULL;
@@ -71,15 +72,29 @@ pass:
 	if (oc && root >= 0 && root < oc->size)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
-		err = pmpi()->Gather(send, scount, stype, recv, rcount, rtype, root, comm);
+		err = oc_pass_gather(large, send, scount, stype, recv, rcount, rtype, root, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			  MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return gather(false, send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Gather_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				  void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
+				  MPI_Comm comm)
+{
+	return pmpi()->Gather_c ? gather(true, send, scount, stype, recv, rcount, rtype, root, comm)
+				: oc_pass_refused(comm);
 }
 
 /* The root: blocks that are long enough come straight from their senders, then
  * the MPI gathers the others. */
-static OC_APART int serve_root(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
-			       void *recv, const int *counts, const int *displs, MPI_Datatype rtype,
-			       MPI_Comm comm)
+static OC_APART int serve_root(struct oc_comm *oc, const void *send, MPI_Count scount,
+			       MPI_Datatype stype, void *recv, struct oc_counts counts,
+			       struct oc_counts displs, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, oc->rank, 0);
 	int skip = send == MPI_IN_PLACE ? oc->rank : -1;
@@ -117,22 +132,24 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, int scount,
 		failure = oc_vbuffer_unpack(&in);
 	failure = failure ? failure : parted;
 	if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
-		err = pmpi()->Gatherv(send, oc_vbuffer_serves(&in, oc->rank) ? 0 : scount, stype,
-				      recv, in.rest, displs, rtype, oc->rank, comm);
+		err = oc_pass_gatherv(send, oc_vbuffer_serves(&in, oc->rank) ? 0 : scount, stype,
+				      recv, oc_vbuffer_rest(&in), displs, rtype, oc->rank, comm);
 	oc_vbuffer_close(&in);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
 /* A leaf's block. */
-static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype,
-			       void *recv, const int *counts, const int *displs, MPI_Datatype rtype,
-			       int root, MPI_Comm comm, size_t bytes)
+static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, MPI_Count scount,
+			       MPI_Datatype stype, void *recv, struct oc_counts counts,
+			       struct oc_counts displs, MPI_Datatype rtype, int root, MPI_Comm comm,
+			       size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, root, bytes);
 	struct oc_bind bind = {0};
 	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer out;
-	int left, failure, err = MPI_SUCCESS;
+	MPI_Count left;
+	int failure, err = MPI_SUCCESS;
 
 	shape.stream = oc_streams(bytes);
 	failure = oc_buffer_send(&out, send, (size_t)scount, stype);
@@ -144,13 +161,13 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, int scount,
 	left = oc_pair_rest(pair[root], scount, true, &failure);
 	oc_buffer_close(&out, false);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_GATHERV, failure))
-		err = pmpi()->Gatherv(send, left, stype, recv, counts, displs, rtype, root, comm);
+		err = oc_pass_gatherv(send, left, stype, recv, counts, displs, rtype, root, comm);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
-OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
-			   const int counts[], const int displs[], MPI_Datatype rtype, int root,
-			   MPI_Comm comm)
+OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		    struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype, int root,
+		    MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
@@ -171,13 +188,31 @@ OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, voi
 		oc = oc_comm_leave(oc);
 	}
 	if (!oc)
-		err = pmpi()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+		err = oc_pass_gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
 	else if (oc->rank == root)
 		err = serve_root(oc, send, scount, stype, recv, counts, displs, rtype, comm);
 	else
 		err = serve_leaf(oc, send, scount, stype, recv, counts, displs, rtype, root, comm,
 				 bytes);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+			   const int counts[], const int displs[], MPI_Datatype rtype, int root,
+			   MPI_Comm comm)
+{
+	return gatherv(send, scount, stype, recv, (struct oc_counts){counts, false},
+		       (struct oc_counts){displs, false}, rtype, root, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Gatherv_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				   void *recv, const MPI_Count counts[], const MPI_Aint displs[],
+				   MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return pmpi()->Gatherv_c
+		       ? gatherv(send, scount, stype, recv, (struct oc_counts){counts, true},
+				 (struct oc_counts){displs, true}, rtype, root, comm)
+		       : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
@@ -188,6 +223,14 @@ OC_EXPORT int MPI_Gather(const void *send, int scount, MPI_Datatype stype, void 
 		       : PMPI_Gather(send, scount, stype, recv, rcount, rtype, root, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Gather_c(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+				 MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return oc_tool()->Gather_c
+		       ? oc_tool()->Gather_c(send, scount, stype, recv, rcount, rtype, root, comm)
+		       : PMPI_Gather_c(send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
 OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
 			  const int counts[], const int displs[], MPI_Datatype rtype, int root,
 			  MPI_Comm comm)
@@ -196,4 +239,14 @@ OC_EXPORT int MPI_Gatherv(const void *send, int scount, MPI_Datatype stype, void
 		       ? oc_tool()->Gatherv(send, scount, stype, recv, counts, displs, rtype, root,
 					    comm)
 		       : PMPI_Gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Gatherv_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				  void *recv, const MPI_Count counts[], const MPI_Aint displs[],
+				  MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return oc_tool()->Gatherv_c ? oc_tool()->Gatherv_c(send, scount, stype, recv, counts,
+							   displs, rtype, root, comm)
+				    : PMPI_Gatherv_c(send, scount, stype, recv, counts, displs,
+						     rtype, root, comm);
 }

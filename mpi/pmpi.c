@@ -43,6 +43,22 @@ static const struct {
 	{"PMPI_Barrier", offsetof(struct oc_pmpi, Barrier)},
 	{"PMPI_Alloc_mem", offsetof(struct oc_pmpi, Alloc_mem)},
 	{"PMPI_Free_mem", offsetof(struct oc_pmpi, Free_mem)},
+	{"PMPI_Bcast_c", offsetof(struct oc_pmpi, Bcast_c)},
+	{"PMPI_Scatter_c", offsetof(struct oc_pmpi, Scatter_c)},
+	{"PMPI_Scatterv_c", offsetof(struct oc_pmpi, Scatterv_c)},
+	{"PMPI_Gather_c", offsetof(struct oc_pmpi, Gather_c)},
+	{"PMPI_Gatherv_c", offsetof(struct oc_pmpi, Gatherv_c)},
+	{"PMPI_Allgather_c", offsetof(struct oc_pmpi, Allgather_c)},
+	{"PMPI_Allgatherv_c", offsetof(struct oc_pmpi, Allgatherv_c)},
+	{"PMPI_Alltoall_c", offsetof(struct oc_pmpi, Alltoall_c)},
+	{"PMPI_Alltoallv_c", offsetof(struct oc_pmpi, Alltoallv_c)},
+	{"PMPI_Alltoallw_c", offsetof(struct oc_pmpi, Alltoallw_c)},
+	{"PMPI_Scan_c", offsetof(struct oc_pmpi, Scan_c)},
+	{"PMPI_Exscan_c", offsetof(struct oc_pmpi, Exscan_c)},
+	{"PMPI_Reduce_c", offsetof(struct oc_pmpi, Reduce_c)},
+	{"PMPI_Allreduce_c", offsetof(struct oc_pmpi, Allreduce_c)},
+	{"PMPI_Reduce_scatter_c", offsetof(struct oc_pmpi, Reduce_scatter_c)},
+	{"PMPI_Reduce_scatter_block_c", offsetof(struct oc_pmpi, Reduce_scatter_block_c)},
 	{"PMPI_Get_version", offsetof(struct oc_pmpi, Get_version)},
 	{"PMPI_Reduce_local", offsetof(struct oc_pmpi, Reduce_local)},
 	{"PMPI_Type_size_x", offsetof(struct oc_pmpi, Type_size_x)},
@@ -201,6 +217,12 @@ static void *foreign_function(const char *pmpi_name)
 	return next ? next : dlsym(RTLD_NEXT, pmpi_name + 1);
 }
 
+/* Calls with large counts, which came with MPI 4. */
+static bool is_large(const char *name)
+{
+	return !strcmp(name + strlen(name) - 2, "_c");
+}
+
 const struct oc_pmpi *oc_pmpi_resolve(void)
 {
 	pthread_mutex_lock(&lock);
@@ -211,7 +233,7 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 		void *function = library ? dlsym(library, entries[i].name)
 					 : foreign_function(entries[i].name);
 
-		if (!function && (library || !i)) {
+		if (!function && (library ? !is_large(entries[i].name) : !i)) {
 			fprintf(stderr,
 				"onecopy: no %s in an MPI library this preload is made for (%s); "
 				"run the program without onecopy\n",
@@ -219,7 +241,8 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 			abort();
 		}
 		memcpy((char *)&oc_pmpi_table + entries[i].at, &function, sizeof(function));
-		function = tool_function(entries[i].name, function);
+		if (function)
+			function = tool_function(entries[i].name, function);
 		memcpy((char *)&oc_tool_table + entries[i].at, &function, sizeof(function));
 	}
 	__atomic_store_n(&oc_pmpi_resolved, 1, __ATOMIC_RELEASE);

@@ -44,6 +44,35 @@ struct oc_pmpi {
 	int (*Barrier)(MPI_Comm);
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
+	/* interposed, NULL where the MPI has no large counts */
+	int (*Bcast_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm);
+	int (*Scatter_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype,
+			 int, MPI_Comm);
+	int (*Scatterv_c)(const void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype, void *,
+			  MPI_Count, MPI_Datatype, int, MPI_Comm);
+	int (*Gather_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int,
+			MPI_Comm);
+	int (*Gatherv_c)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count *,
+			 const MPI_Aint *, MPI_Datatype, int, MPI_Comm);
+	int (*Allgather_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype,
+			   MPI_Comm);
+	int (*Allgatherv_c)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count *,
+			    const MPI_Aint *, MPI_Datatype, MPI_Comm);
+	int (*Alltoall_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype,
+			  MPI_Comm);
+	int (*Alltoallv_c)(const void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype, void *,
+			   const MPI_Count *, const MPI_Aint *, MPI_Datatype, MPI_Comm);
+	int (*Alltoallw_c)(const void *, const MPI_Count *, const MPI_Aint *, const MPI_Datatype *,
+			   void *, const MPI_Count *, const MPI_Aint *, const MPI_Datatype *,
+			   MPI_Comm);
+	int (*Scan_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Exscan_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Reduce_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm);
+	int (*Allreduce_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Reduce_scatter_c)(const void *, void *, const MPI_Count *, MPI_Datatype, MPI_Op,
+				MPI_Comm);
+	int (*Reduce_scatter_block_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op,
+				      MPI_Comm);
 	/* not interposed, used by the adapter */
 	int (*Get_version)(int *, int *);
 	int (*Reduce_local)(const void *, void *, int, MPI_Datatype, MPI_Op);

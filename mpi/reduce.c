@@ -11,7 +11,7 @@
 #include "vbuffer.h"
 
 static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, const void *send,
-		 void *recv, int count, int root, MPI_Comm comm)
+		 void *recv, MPI_Count count, int root, MPI_Comm comm)
 {
 	size_t elem = oc_operator_size(bind);
 	size_t bytes = (size_t)count * elem;
@@ -29,8 +29,8 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
 }
 
-OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			  int root, MPI_Comm comm)
+OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+		   MPI_Op op, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE, root, comm);
 	struct oc_bind bind = {0};
@@ -44,12 +44,25 @@ OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype 
 	if (oc && root >= 0 && root < oc->size)
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
 	else
-		err = pmpi()->Reduce(send, recv, count, type, op, root, comm);
+		err = oc_pass_reduce(large, send, recv, count, type, op, root, comm);
 	return oc_call_end(&call, err);
 }
 
-OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			     MPI_Comm comm)
+OC_EXPORT int PMPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			  int root, MPI_Comm comm)
+{
+	return reduce(false, send, recv, count, type, op, root, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Reduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				  MPI_Op op, int root, MPI_Comm comm)
+{
+	return pmpi()->Reduce_c ? reduce(true, send, recv, count, type, op, root, comm)
+				: oc_pass_refused(comm);
+}
+
+OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+		      MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLREDUCE, 0, comm);
 	struct oc_bind bind = {0};
@@ -63,8 +76,21 @@ OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Dataty
 	if (oc)
 		err = serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
 	else
-		err = pmpi()->Allreduce(send, recv, count, type, op, comm);
+		err = oc_pass_allreduce(large, send, recv, count, type, op, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			     MPI_Comm comm)
+{
+	return allreduce(false, send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Allreduce_c(const void *send, void *recv, MPI_Count count,
+				     MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return pmpi()->Allreduce_c ? allreduce(true, send, recv, count, type, op, comm)
+				   : oc_pass_refused(comm);
 }
 
 /* Without memory for what a Reduce_scatter needs before it can take part. */
@@ -77,7 +103,7 @@ static int decline(struct oc_comm *oc, MPI_Comm comm)
 
 /* @counts: [size] elements of each rank's block. */
 static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *send, void *recv,
-			 const int *counts, MPI_Comm comm)
+			 struct oc_counts counts, MPI_Comm comm)
 {
 	size_t elem = oc_operator_size(bind);
 	size_t n = (size_t)oc->size;
@@ -90,7 +116,7 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 	if (!len)
 		return decline(oc, comm);
 	for (size_t r = 0; r < n; r++) {
-		len[r] = (uint64_t)counts[r] * elem;
+		len[r] = (uint64_t)oc_counts_at(counts, (int)r) * elem;
 		len[n + r] = total;
 		total += len[r];
 	}
@@ -124,8 +150,8 @@ static struct oc_comm *get_scatter(struct oc_call *call, struct oc_operator *own
 	return oc_comm_get(call, comm, bytes);
 }
 
-OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
-				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts counts, MPI_Datatype type,
+			   MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
@@ -140,28 +166,43 @@ OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts
 	if (oc)
 		err = serve_scatter(oc, &bind, send, recv, counts, comm);
 	else
-		err = pmpi()->Reduce_scatter(send, recv, counts, type, op, comm);
+		err = oc_pass_reduce_scatter(send, recv, counts, type, op, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Reduce_scatter(const void *send, void *recv, const int counts[],
+				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return reduce_scatter(send, recv, (struct oc_counts){counts, false}, type, op, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[],
+					  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return pmpi()->Reduce_scatter_c
+		       ? reduce_scatter(send, recv, (struct oc_counts){counts, true}, type, op,
+					comm)
+		       : oc_pass_refused(comm);
 }
 
 /* Blocks of one length. */
 static int serve_blocks(struct oc_comm *oc, struct oc_bind *bind, const void *send, void *recv,
-			int count, MPI_Comm comm)
+			MPI_Count count, MPI_Comm comm)
 {
-	int *counts = calloc((size_t)oc->size, sizeof(*counts));
+	oc_large_count *counts = calloc((size_t)oc->size, sizeof(*counts));
 	int err;
 
 	if (!counts)
 		return decline(oc, comm);
 	for (int r = 0; r < oc->size; r++)
 		counts[r] = count;
-	err = serve_scatter(oc, bind, send, recv, counts, comm);
+	err = serve_scatter(oc, bind, send, recv, (struct oc_counts){counts, true}, comm);
 	free(counts);
 	return err;
 }
 
-OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
-					MPI_Op op, MPI_Comm comm)
+OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv, MPI_Count count,
+				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
@@ -176,8 +217,22 @@ OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count,
 	if (oc)
 		err = serve_blocks(oc, &bind, send, recv, count, comm);
 	else
-		err = pmpi()->Reduce_scatter_block(send, recv, count, type, op, comm);
+		err = oc_pass_reduce_scatter_block(large, send, recv, count, type, op, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
+					MPI_Op op, MPI_Comm comm)
+{
+	return reduce_scatter_block(false, send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count count,
+						MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return pmpi()->Reduce_scatter_block_c
+		       ? reduce_scatter_block(true, send, recv, count, type, op, comm)
+		       : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
@@ -187,11 +242,25 @@ OC_EXPORT int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype t
 				 : PMPI_Reduce(send, recv, count, type, op, root, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Reduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				 MPI_Op op, int root, MPI_Comm comm)
+{
+	return oc_tool()->Reduce_c ? oc_tool()->Reduce_c(send, recv, count, type, op, root, comm)
+				   : PMPI_Reduce_c(send, recv, count, type, op, root, comm);
+}
+
 OC_EXPORT int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			    MPI_Comm comm)
 {
 	return oc_tool()->Allreduce ? oc_tool()->Allreduce(send, recv, count, type, op, comm)
 				    : PMPI_Allreduce(send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Allreduce_c(const void *send, void *recv, MPI_Count count,
+				    MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Allreduce_c ? oc_tool()->Allreduce_c(send, recv, count, type, op, comm)
+				      : PMPI_Allreduce_c(send, recv, count, type, op, comm);
 }
 
 OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[],
@@ -202,10 +271,26 @@ OC_EXPORT int MPI_Reduce_scatter(const void *send, void *recv, const int counts[
 		       : PMPI_Reduce_scatter(send, recv, counts, type, op, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[],
+					 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Reduce_scatter_c
+		       ? oc_tool()->Reduce_scatter_c(send, recv, counts, type, op, comm)
+		       : PMPI_Reduce_scatter_c(send, recv, counts, type, op, comm);
+}
+
 OC_EXPORT int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type,
 				       MPI_Op op, MPI_Comm comm)
 {
 	return oc_tool()->Reduce_scatter_block
 		       ? oc_tool()->Reduce_scatter_block(send, recv, count, type, op, comm)
 		       : PMPI_Reduce_scatter_block(send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count count,
+					       MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Reduce_scatter_block_c
+		       ? oc_tool()->Reduce_scatter_block_c(send, recv, count, type, op, comm)
+		       : PMPI_Reduce_scatter_block_c(send, recv, count, type, op, comm);
 }

@@ -6,7 +6,7 @@
 #include "tune.h"
 
 static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, const void *send,
-		 void *recv, int count, MPI_Comm comm)
+		 void *recv, MPI_Count count, MPI_Comm comm)
 {
 	size_t elem = oc_operator_size(bind);
 	size_t bytes = (size_t)count * elem;
@@ -26,8 +26,8 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
 }
 
-OC_EXPORT int PMPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			MPI_Comm comm)
+OC_BOTH int scan(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+		 MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCAN, 0, comm);
 	struct oc_bind bind = {0};
@@ -41,12 +41,25 @@ OC_EXPORT int PMPI_Scan(const void *send, void *recv, int count, MPI_Datatype ty
 	if (oc)
 		err = serve(oc, OC_COLL_SCAN, &bind, send, recv, count, comm);
 	else
-		err = pmpi()->Scan(send, recv, count, type, op, comm);
+		err = oc_pass_scan(large, send, recv, count, type, op, comm);
 	return oc_call_end(&call, err);
 }
 
-OC_EXPORT int PMPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-			  MPI_Comm comm)
+OC_EXPORT int PMPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			MPI_Comm comm)
+{
+	return scan(false, send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Scan_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				MPI_Op op, MPI_Comm comm)
+{
+	return pmpi()->Scan_c ? scan(true, send, recv, count, type, op, comm)
+			      : oc_pass_refused(comm);
+}
+
+OC_BOTH int exscan(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+		   MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_EXSCAN, 0, comm);
 	struct oc_bind bind = {0};
@@ -60,8 +73,21 @@ OC_EXPORT int PMPI_Exscan(const void *send, void *recv, int count, MPI_Datatype 
 	if (oc)
 		err = serve(oc, OC_COLL_EXSCAN, &bind, send, recv, count, comm);
 	else
-		err = pmpi()->Exscan(send, recv, count, type, op, comm);
+		err = oc_pass_exscan(large, send, recv, count, type, op, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+			  MPI_Comm comm)
+{
+	return exscan(false, send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Exscan_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				  MPI_Op op, MPI_Comm comm)
+{
+	return pmpi()->Exscan_c ? exscan(true, send, recv, count, type, op, comm)
+				: oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
@@ -71,9 +97,23 @@ OC_EXPORT int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype typ
 			       : PMPI_Scan(send, recv, count, type, op, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Scan_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+			       MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Scan_c ? oc_tool()->Scan_c(send, recv, count, type, op, comm)
+				 : PMPI_Scan_c(send, recv, count, type, op, comm);
+}
+
 OC_EXPORT int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			 MPI_Comm comm)
 {
 	return oc_tool()->Exscan ? oc_tool()->Exscan(send, recv, count, type, op, comm)
 				 : PMPI_Exscan(send, recv, count, type, op, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Exscan_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				 MPI_Op op, MPI_Comm comm)
+{
+	return oc_tool()->Exscan_c ? oc_tool()->Exscan_c(send, recv, count, type, op, comm)
+				   : PMPI_Exscan_c(send, recv, count, type, op, comm);
 }

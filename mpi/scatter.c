@@ -8,8 +8,9 @@
 #include "tune.h"
 #include "vbuffer.h"
 
-static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype stype, void *recv,
-		 int rcount, MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
+static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
+		 void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm,
+		 size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTER, root, bytes);
 	struct oc_bind bind = {0};
@@ -38,8 +39,8 @@ static int serve(struct oc_comm *oc, const void *send, int scount, MPI_Datatype 
 	return oc_failure_end(oc, comm, OC_COLL_SCATTER, err ? err : closed);
 }
 
-OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
-			   MPI_Datatype rtype, int root, MPI_Comm comm)
+OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		    MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTER, root, comm);
 	struct oc_comm *oc = NULL;
@@ -57,15 +58,30 @@ pass:
 	if (oc && root >= 0 && root < oc->size)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
-		err = pmpi()->Scatter(send, scount, stype, recv, rcount, rtype, root, comm);
+		err = oc_pass_scatter(large, send, scount, stype, recv, rcount, rtype, root, comm);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
+			   MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return scatter(false, send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Scatter_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				   void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
+				   MPI_Comm comm)
+{
+	return pmpi()->Scatter_c
+		       ? scatter(true, send, scount, stype, recv, rcount, rtype, root, comm)
+		       : oc_pass_refused(comm);
 }
 
 /* The root: blocks that are long enough are pulled by their receivers, then
  * the MPI scatters the others. */
-static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *counts,
-			       const int *displs, MPI_Datatype stype, void *recv, int rcount,
-			       MPI_Datatype rtype, MPI_Comm comm)
+static OC_APART int serve_root(struct oc_comm *oc, const void *send, struct oc_counts counts,
+			       struct oc_counts displs, MPI_Datatype stype, void *recv,
+			       MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, oc->rank, 0);
 	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
@@ -101,7 +117,7 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *
 	failure = failure ? failure : closed;
 	oc_vbuffer_part(&out, pair, true, &failure);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
-		err = pmpi()->Scatterv(send, out.rest, displs, stype, recv,
+		err = oc_pass_scatterv(send, oc_vbuffer_rest(&out), displs, stype, recv,
 				       oc_vbuffer_serves(&out, oc->rank) ? 0 : rcount, rtype,
 				       oc->rank, comm);
 	oc_vbuffer_close(&out);
@@ -109,15 +125,17 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, const int *
 }
 
 /* A leaf's block. */
-static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, const int *counts,
-			       const int *displs, MPI_Datatype stype, void *recv, int rcount,
-			       MPI_Datatype rtype, int root, MPI_Comm comm, size_t bytes)
+static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, struct oc_counts counts,
+			       struct oc_counts displs, MPI_Datatype stype, void *recv,
+			       MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm,
+			       size_t bytes)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, root, bytes);
 	struct oc_bind bind = {0};
 	uint8_t pair[OC_MAX_RANKS] = {0};
 	struct oc_buffer in;
-	int left, closed, failure, err = MPI_SUCCESS;
+	MPI_Count left;
+	int closed, failure, err = MPI_SUCCESS;
 
 	shape.stream = oc_streams(bytes);
 	failure = oc_buffer_recv(&in, recv, (size_t)rcount, rtype);
@@ -130,13 +148,13 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, const int *
 	failure = failure ? failure : closed;
 	left = oc_pair_rest(pair[root], rcount, false, &failure);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_SCATTERV, failure))
-		err = pmpi()->Scatterv(send, counts, displs, stype, recv, left, rtype, root, comm);
+		err = oc_pass_scatterv(send, counts, displs, stype, recv, left, rtype, root, comm);
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 }
 
-OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
-			    MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype,
-			    int root, MPI_Comm comm)
+OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc_counts displs,
+		     MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
+		     MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
@@ -157,7 +175,7 @@ OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int disp
 		oc = oc_comm_leave(oc);
 	}
 	if (!oc)
-		err = pmpi()->Scatterv(send, counts, displs, stype, recv, rcount, rtype, root,
+		err = oc_pass_scatterv(send, counts, displs, stype, recv, rcount, rtype, root,
 				       comm);
 	else if (oc->rank == root)
 		err = serve_root(oc, send, counts, displs, stype, recv, rcount, rtype, comm);
@@ -165,6 +183,24 @@ OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int disp
 		err = serve_leaf(oc, send, counts, displs, stype, recv, rcount, rtype, root, comm,
 				 bytes);
 	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Scatterv(const void *send, const int counts[], const int displs[],
+			    MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype,
+			    int root, MPI_Comm comm)
+{
+	return scatterv(send, (struct oc_counts){counts, false}, (struct oc_counts){displs, false},
+			stype, recv, rcount, rtype, root, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Scatterv_c(const void *send, const MPI_Count counts[],
+				    const MPI_Aint displs[], MPI_Datatype stype, void *recv,
+				    MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return pmpi()->Scatterv_c ? scatterv(send, (struct oc_counts){counts, true},
+					     (struct oc_counts){displs, true}, stype, recv, rcount,
+					     rtype, root, comm)
+				  : oc_pass_refused(comm);
 }
 
 OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void *recv, int rcount,
@@ -175,6 +211,15 @@ OC_EXPORT int MPI_Scatter(const void *send, int scount, MPI_Datatype stype, void
 		       : PMPI_Scatter(send, scount, stype, recv, rcount, rtype, root, comm);
 }
 
+OC_EXPORT_LARGE int MPI_Scatter_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+				  void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
+				  MPI_Comm comm)
+{
+	return oc_tool()->Scatter_c
+		       ? oc_tool()->Scatter_c(send, scount, stype, recv, rcount, rtype, root, comm)
+		       : PMPI_Scatter_c(send, scount, stype, recv, rcount, rtype, root, comm);
+}
+
 OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displs[],
 			   MPI_Datatype stype, void *recv, int rcount, MPI_Datatype rtype, int root,
 			   MPI_Comm comm)
@@ -183,4 +228,14 @@ OC_EXPORT int MPI_Scatterv(const void *send, const int counts[], const int displ
 							 rtype, root, comm)
 				   : PMPI_Scatterv(send, counts, displs, stype, recv, rcount, rtype,
 						   root, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Scatterv_c(const void *send, const MPI_Count counts[],
+				   const MPI_Aint displs[], MPI_Datatype stype, void *recv,
+				   MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	return oc_tool()->Scatterv_c ? oc_tool()->Scatterv_c(send, counts, displs, stype, recv,
+							     rcount, rtype, root, comm)
+				     : PMPI_Scatterv_c(send, counts, displs, stype, recv, rcount,
+						       rtype, root, comm);
 }

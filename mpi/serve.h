@@ -15,13 +15,15 @@
 #include "coll.h"
 #include "comm.h"
 #include "exec/inline.h"
+#include "pass.h"
 #include "type_sizes.h"
 
 /*
  * The first look at a call: true if it has a signature of at least the agreed
  * bytes, written to @bytes. Costs nanoseconds, touches no communicator.
  */
-static inline bool oc_eligible(struct oc_call *call, int count, MPI_Datatype type, size_t *bytes)
+static inline bool oc_eligible(struct oc_call *call, MPI_Count count, MPI_Datatype type,
+			       size_t *bytes)
 {
 	if (!oc_call_known(call))
 		return false;

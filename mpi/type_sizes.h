@@ -46,7 +46,7 @@ static inline size_t oc_type_bytes(MPI_Datatype type, size_t count)
 
 /* Whether a rank's other buffer has the @bytes that the standard wants of it, too: of what
  * a rank sends to itself both sides are known. */
-static inline bool oc_same_bytes(int count, MPI_Datatype type, size_t bytes)
+static inline bool oc_same_bytes(MPI_Count count, MPI_Datatype type, size_t bytes)
 {
 	return count >= 0 && oc_type_bytes(type, (size_t)count) == bytes;
 }

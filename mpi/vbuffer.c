@@ -24,7 +24,7 @@ int oc_vbuffer_alloc(struct oc_vbuffer *v, size_t bytes)
 
 char *oc_vbuffer_user(const struct oc_vbuffer *v, int i, MPI_Aint extent)
 {
-	return oc_layout_at(v->user, v->types ? v->displs[i] : v->displs[i] * extent);
+	return oc_layout_at(v->user, oc_counts_at(v->displs, i) * (v->types ? 1 : extent));
 }
 
 /* A block that the call names, from the first served byte on. */
@@ -51,10 +51,11 @@ static int sort_blocks(const struct oc_vbuffer *v, struct extent **sorted)
 	if (!to)
 		return -1;
 	for (int i = 0; i < v->n; i++) {
-		ptrdiff_t at = (char *)v->user - v->at + v->displs[i] * size;
+		ptrdiff_t at = (char *)v->user - v->at + oc_counts_at(v->displs, i) * size,
+			  count = oc_counts_at(v->counts, i);
 
-		if (v->counts[i] > 0 && i != v->skip)
-			to[n++] = (struct extent){at, at + v->counts[i] * size, i};
+		if (count > 0 && i != v->skip)
+			to[n++] = (struct extent){at, at + count * size, i};
 	}
 	qsort(to, (size_t)n, sizeof(*to), compare_extents);
 	*sorted = to;
@@ -106,7 +107,7 @@ static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
 	bool any = false;
 
 	for (int i = 0; i < v->n; i++) {
-		ptrdiff_t at = (ptrdiff_t)v->displs[i] * extent;
+		ptrdiff_t at = oc_counts_at(v->displs, i) * extent;
 
 		if (!v->len[i])
 			continue;
@@ -119,52 +120,55 @@ static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
 	v->at = (char *)v->user + low;
 	v->bytes = (size_t)(high - low);
 	for (int i = 0; i < v->n; i++)
-		v->off[i] = v->len[i] ? (uint64_t)((ptrdiff_t)v->displs[i] * extent - low) : 0;
+		v->off[i] = v->len[i] ? (uint64_t)(oc_counts_at(v->displs, i) * extent - low) : 0;
 }
 
-bool oc_counts_total(const int *counts, int n, uint64_t *total)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (counts[i] < 0)
-			return false;
-		sum += (uint64_t)counts[i];
-	}
-	*total = sum;
-	return true;
-}
-
-bool oc_blocks_find(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
+bool oc_blocks_find(struct oc_counts counts, MPI_Datatype type, int n, size_t min, int skip)
 {
 	size_t size = oc_type_bytes(type, 1);
 
-	for (int i = 0; i < n; i++)
-		if (i != skip && counts[i] > 0 && (size_t)counts[i] * size >= min)
+	for (int i = 0; i < n; i++) {
+		int64_t count = oc_counts_at(counts, i);
+
+		if (i != skip && count > 0 && (size_t)count * size >= min)
 			return true;
+	}
 	return false;
 }
 
-size_t oc_block_bytes(int count, MPI_Datatype type)
+size_t oc_block_bytes(int64_t count, MPI_Datatype type)
 {
 	return count > 0 && type && type != oc_abi.type_null ? oc_type_bytes(type, (size_t)count)
 							     : 0;
 }
 
-bool oc_blocks_find_each(const int *counts, const MPI_Datatype *types, int n, size_t min)
+bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min)
 {
-	for (int i = 0; i < n; i++)
-		if (counts[i] > 0 && oc_block_bytes(counts[i], types[i]) >= min)
+	for (int i = 0; i < n; i++) {
+		int64_t count = oc_counts_at(counts, i);
+
+		if (count > 0 && oc_block_bytes(count, types[i]) >= min)
 			return true;
+	}
 	return false;
 }
 
 /* @size: of an element, where all blocks have one type. */
 static size_t block_bytes(const struct oc_vbuffer *v, int i, size_t size)
 {
+	int64_t count = oc_counts_at(v->counts, i);
+
 	if (v->types)
-		return oc_block_bytes(v->counts[i], v->types[i]);
-	return v->counts[i] > 0 ? (size_t)v->counts[i] * size : 0;
+		return oc_block_bytes(count, v->types[i]);
+	return count > 0 ? (size_t)count * size : 0;
+}
+
+static void set_rest(struct oc_vbuffer *v, int i, int64_t count)
+{
+	if (v->counts.large)
+		v->large_rest[i] = count;
+	else
+		v->rest[i] = (int)count;
 }
 
 /* What is served, and what is the MPI's. */
@@ -175,7 +179,10 @@ static int begin(struct oc_vbuffer *v, const void *user, size_t min)
 
 	v->user = (void *)(uintptr_t)user;
 	for (int i = 0; i < n; i++)
-		v->rest[i] = i != v->skip && block_bytes(v, i, size) >= min ? 0 : v->counts[i];
+		set_rest(v, i,
+			 i != v->skip && block_bytes(v, i, size) >= min
+				 ? 0
+				 : oc_counts_at(v->counts, i));
 	v->off = calloc(4 * (size_t)n, sizeof(*v->off));
 	if (!v->off)
 		return MPI_ERR_NO_MEM;
@@ -189,8 +196,8 @@ static int begin(struct oc_vbuffer *v, const void *user, size_t min)
 	return MPI_SUCCESS;
 }
 
-int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
-		    MPI_Datatype type, int n, size_t min, int skip)
+int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
+		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip)
 {
 	MPI_Aint lb, extent;
 	int err;
@@ -212,8 +219,8 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, c
 	return MPI_SUCCESS;
 }
 
-int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, const int *counts,
-			 const int *displs, const MPI_Datatype *types, int n, size_t min)
+int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
+			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min)
 {
 	int err;
 
@@ -227,7 +234,7 @@ int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, const int *coun
 	return err ? err : oc_vbuffer_place(v);
 }
 
-int oc_pair_rest(enum oc_pair pair, int count, bool sends, int *failure)
+MPI_Count oc_pair_rest(enum oc_pair pair, MPI_Count count, bool sends, int *failure)
 {
 	if (pair == OC_PAIR_TOGETHER)
 		return 0;
@@ -243,19 +250,20 @@ void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int 
 	for (int i = 0; i < v->n; i++) {
 		if (pair[i] == OC_PAIR_TOGETHER)
 			continue;
-		v->rest[i] = oc_pair_rest(pair[i], v->counts[i], sends, failure);
+		set_rest(v, i, oc_pair_rest(pair[i], oc_counts_at(v->counts, i), sends, failure));
 		if (v->len)
 			v->len[i] = 0;
 	}
 }
 
-bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type, bool sends,
+bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, MPI_Count count, MPI_Datatype type, bool sends,
 		    uint8_t *pair)
 {
 	if (!oc_vbuffer_serves(v, rank))
 		return false;
-	if (oc_same_bytes(count, type,
-			  oc_type_bytes(oc_vbuffer_type(v, rank), (size_t)v->counts[rank])))
+	if (oc_same_bytes(
+		    count, type,
+		    oc_type_bytes(oc_vbuffer_type(v, rank), (size_t)oc_counts_at(v->counts, rank))))
 		return true;
 	pair[rank] = sends ? OC_PAIR_LESS : OC_PAIR_MORE;
 	if (v->len)
@@ -275,7 +283,8 @@ static int convert(struct oc_vbuffer *v, bool pack)
 	for (int i = 0; i < v->n && !err; i++)
 		if (v->len[i] && v->put[i] != OC_VBUFFER_NOWHERE)
 			err = oc_convert(oc_vbuffer_user(v, i, extent), v->copy + v->put[i],
-					 (size_t)v->counts[i], oc_vbuffer_type(v, i), pack);
+					 (size_t)oc_counts_at(v->counts, i), oc_vbuffer_type(v, i),
+					 pack);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include "bytes/layout.h"
+#include "counts.h"
 #include "exec/op.h"
 #include "segment/node.h"
 #include "type_sizes.h"
@@ -29,13 +30,17 @@ struct oc_vbuffer {
 	int n;
 	int skip; /* as given to oc_vbuffer_open */
 	void *user;
-	const int *counts;
-	const int *displs;
+	struct oc_counts counts;
+	struct oc_counts displs;
 	MPI_Datatype type;
 	const MPI_Datatype *types; /* [n] of each block, whose displs are bytes; NULL: type */
 	char *copy;		   /* of some blocks, or all */
 	bool heap;		   /* that is in the shared heap, else malloc */
-	int rest[OC_MAX_RANKS];	   /* [n] the counts left for the MPI, whatever fails */
+	/* [n] the counts left for the MPI, whatever fails, as wide as those it was given */
+	union {
+		int rest[OC_MAX_RANKS];
+		int64_t large_rest[OC_MAX_RANKS];
+	};
 };
 
 #define OC_VBUFFER_NOWHERE UINT64_MAX
@@ -46,41 +51,41 @@ static inline MPI_Datatype oc_vbuffer_type(const struct oc_vbuffer *v, int i)
 }
 
 /* Bytes of a block; 0 if the MPI is to report what is wrong with it. */
-size_t oc_block_bytes(int count, MPI_Datatype type);
-
-/* Adds up counts; false if one is negative, which the MPI is to report. */
-bool oc_counts_total(const int *counts, int n, uint64_t *total);
+size_t oc_block_bytes(int64_t count, MPI_Datatype type);
 
 /* oc_blocks_any(), one by one. */
-bool oc_blocks_find(const int *counts, MPI_Datatype type, int n, size_t min, int skip);
+bool oc_blocks_find(struct oc_counts counts, MPI_Datatype type, int n, size_t min, int skip);
 
 /* The same where each has a type of its own. */
-bool oc_blocks_find_each(const int *counts, const MPI_Datatype *types, int n, size_t min);
+bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min);
 
 /* True if some block has at least @min bytes, not counting @skip: what to ask before
  * anything with a vbuffer. */
-static inline bool oc_blocks_any(const int *counts, MPI_Datatype type, int n, size_t min, int skip)
+static inline bool oc_blocks_any(struct oc_counts counts, MPI_Datatype type, int n, size_t min,
+				 int skip)
 {
-	unsigned int bits = 0;
+	/* Seldom is there any. */
+	return oc_counts_bits(counts, n) * oc_type_bytes(type, 1) >= min &&
+	       oc_blocks_find(counts, type, n, min, skip);
+}
 
-	/* Seldom is there any. No count is larger than what has the bits of all. */
-	for (int i = 0; i < n; i++)
-		bits |= (unsigned int)counts[i];
-	return bits * oc_type_bytes(type, 1) >= min && oc_blocks_find(counts, type, n, min, skip);
+static inline struct oc_counts oc_vbuffer_rest(const struct oc_vbuffer *v)
+{
+	return (struct oc_counts){v->rest, v->counts.large};
 }
 
 static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
 {
-	return v->rest[i] != v->counts[i];
+	return oc_counts_at(oc_vbuffer_rest(v), i) != oc_counts_at(v->counts, i);
 }
 
 /* @skip: a block never served (own block in place), or -1. 0 or MPI error, and
  * then rest[] is as without. */
-int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, const int *counts, const int *displs,
-		    MPI_Datatype type, int n, size_t min, int skip);
+int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
+		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip);
 /* The same with a type for each block, whose @displs are in bytes. */
-int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, const int *counts,
-			 const int *displs, const MPI_Datatype *types, int n, size_t min);
+int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
+			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min);
 /* Places the served blocks one after the other: where they are, if their pieces are long enough,
  * or in a copy. 0 or MPI error. */
 int oc_vbuffer_place(struct oc_vbuffer *v);
@@ -95,12 +100,12 @@ char *oc_vbuffer_user(const struct oc_vbuffer *v, int i, MPI_Aint extent);
  * receiver (Open MPI 4.1 does, by CMA), or leave others waiting. It gets one element if the
  * receiver knows nothing of this and waits for a message.
  */
-int oc_pair_rest(enum oc_pair pair, int count, bool sends, int *failure);
+MPI_Count oc_pair_rest(enum oc_pair pair, MPI_Count count, bool sends, int *failure);
 /* The same of all blocks, from @pair[n] to rest[]; those that were not moved have no len[] then. */
 void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int *failure);
 /* Before the operation: whether this rank's own block, whose other end is @count of @type, is moved
  * in it. If it were but for its ends, which differ, that is an error in any case: in @pair. */
-bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, int count, MPI_Datatype type, bool sends,
+bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, MPI_Count count, MPI_Datatype type, bool sends,
 		    uint8_t *pair);
 /* Makes it what peers may read: at, bytes and off[] may be others than before. */
 int oc_vbuffer_pack(struct oc_vbuffer *v);

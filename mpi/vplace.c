@@ -24,20 +24,20 @@ struct block {
 	bool shares; /* the map is the one of the served block before */
 };
 
-static bool is_one_piece(const struct block *block, int count)
+static bool is_one_piece(const struct block *block, int64_t count)
 {
 	return block->how == HOW_PLAIN || oc_typemap_is_dense(block->map) ||
 	       (count == 1 && block->map->one->npieces == 1);
 }
 
-static uint64_t pieces_of(const struct block *block, int count)
+static uint64_t pieces_of(const struct block *block, int64_t count)
 {
 	if (block->how == HOW_COPY || is_one_piece(block, count))
 		return 1;
 	return block->map->one->npieces * (uint64_t)count;
 }
 
-static struct block look_at(MPI_Datatype type, int count, int blocks)
+static struct block look_at(MPI_Datatype type, int64_t count, int blocks)
 {
 	struct block block = {.map = oc_typemap_get(type), .how = HOW_PIECES};
 
@@ -58,13 +58,14 @@ static uint64_t look_at_all(const struct oc_vbuffer *v, struct block *blocks)
 		if (!v->len[i])
 			continue;
 		if (last >= 0 && oc_vbuffer_type(v, last) == oc_vbuffer_type(v, i) &&
-		    (v->counts[last] == 1) == (v->counts[i] == 1)) {
+		    (oc_counts_at(v->counts, last) == 1) == (oc_counts_at(v->counts, i) == 1)) {
 			blocks[i] = blocks[last];
 			blocks[i].shares = true;
 		} else {
-			blocks[i] = look_at(oc_vbuffer_type(v, i), v->counts[i], v->n);
+			blocks[i] =
+				look_at(oc_vbuffer_type(v, i), oc_counts_at(v->counts, i), v->n);
 		}
-		pieces += pieces_of(&blocks[i], v->counts[i]);
+		pieces += pieces_of(&blocks[i], oc_counts_at(v->counts, i));
 		last = i;
 	}
 	return pieces;
@@ -75,11 +76,12 @@ static int64_t distance(const char *from, const char *to)
 	return (int64_t)((uintptr_t)to - (uintptr_t)from);
 }
 
-static uint32_t add_runs(struct oc_run *runs, const struct oc_layout *one, int64_t at, int count)
+static uint32_t add_runs(struct oc_run *runs, const struct oc_layout *one, int64_t at,
+			 int64_t count)
 {
 	uint32_t n = 0;
 
-	for (int k = 0; k < count; k++)
+	for (int64_t k = 0; k < count; k++)
 		for (uint32_t p = 0; p < one->npieces; p++)
 			runs[n++] = (struct oc_run){
 				.at = at + k * one->extent + one->piece[p].at,
@@ -94,8 +96,8 @@ static uint32_t add_block(const struct oc_vbuffer *v, int i, const struct block 
 {
 	int64_t at = distance(v->user, oc_vbuffer_user(v, i, extent));
 
-	if (block->how == HOW_PIECES && !is_one_piece(block, v->counts[i]))
-		return add_runs(runs, block->map->one, at, v->counts[i]);
+	if (block->how == HOW_PIECES && !is_one_piece(block, oc_counts_at(v->counts, i)))
+		return add_runs(runs, block->map->one, at, oc_counts_at(v->counts, i));
 	if (block->how == HOW_COPY)
 		at = distance(v->user, v->copy + v->put[i]);
 	else if (block->how == HOW_PIECES)

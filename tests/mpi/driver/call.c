@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "large.h"
 #include "side.h"
 
 #define CROSSED_INTS (1 << 18)
@@ -282,6 +283,9 @@ static int do_it(struct part *p)
 	MPI_Op op = reduces(c) ? element_op(c->op) : MPI_OP_NULL;
 	int n = (int)c->count;
 
+	if (large_is(c, p->rank))
+		return large_do(&(struct large){c->name, from, to, s, r, c->count, p->totals,
+						c->e->type, op, c->root, p->comm});
 	switch (c->name) {
 	case CALL_BCAST:
 		return p->sends ? MPI_Bcast(s->at, s->units[0], s->type, c->root, p->comm)
