@@ -49,6 +49,7 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 	return oc_failure_end(oc, comm, OC_COLL_ALLGATHER, err ? err : closed);
 }
 
+/* Serves MPI_Allgather: one block is large enough. */
 OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
 		      void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
@@ -130,6 +131,7 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 	return oc_failure_end(oc, comm, OC_COLL_ALLGATHERV, err);
 }
 
+/* Serves MPI_Allgatherv: the mean block is large enough. */
 OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		       struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
 		       MPI_Comm comm)

@@ -40,6 +40,7 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 	return oc_failure_end(oc, comm, OC_COLL_ALLTOALL, err ? err : closed);
 }
 
+/* Serves MPI_Alltoall: one block is large enough. */
 OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
@@ -135,6 +136,8 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, struct oc_coun
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLV, failure);
 }
 
+/* Serves MPI_Alltoallv: pair by pair, blocks that are large enough, but not in place; the MPI gets
+ * the same call for the rest. */
 OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
 		      MPI_Datatype stype, void *recv, struct oc_counts rcounts,
 		      struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)

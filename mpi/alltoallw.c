@@ -23,6 +23,7 @@ static OC_APART int serve(struct oc_comm *oc, const void *send, struct oc_counts
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLW, failure);
 }
 
+/* Serves MPI_Alltoallw: as MPI_Alltoallv. */
 OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
 		      const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
 		      struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)

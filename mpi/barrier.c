@@ -2,6 +2,7 @@
 #include "failure.h"
 #include "serve.h"
 
+/* Serves MPI_Barrier: the communicator lies within the node. */
 OC_EXPORT int PMPI_Barrier(MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_BARRIER, 0, comm);

@@ -31,6 +31,7 @@ static int serve(struct oc_comm *oc, void *user, MPI_Count count, MPI_Datatype t
 	return oc_failure_end(oc, comm, OC_COLL_BCAST, err ? err : closed);
 }
 
+/* Serves MPI_Bcast: the message is large enough. */
 OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype type, int root,
 		  MPI_Comm comm)
 {

@@ -53,6 +53,7 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 	return oc_failure_end(oc, comm, OC_COLL_GATHER, err ? err : closed);
 }
 
+/* Serves MPI_Gather: one block is large enough. */
 OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		   MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
 {
@@ -165,6 +166,8 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, MPI_Count s
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_GATHERV, failure);
 }
 
+/* Serves MPI_Gatherv: pair by pair, blocks that are large enough; the MPI gets the same call for
+ * the rest. */
 OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		    struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype, int root,
 		    MPI_Comm comm)

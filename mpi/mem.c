@@ -27,6 +27,7 @@ static size_t alignment(MPI_Info info)
 	return align > ALIGN_MIN && !(align & (align - 1)) ? align : ALIGN_MIN;
 }
 
+/* Serves MPI_Alloc_mem, MPI_Free_mem: the shared heap is there: its memory, whatever the size. */
 OC_EXPORT int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
 	void *p = NULL;

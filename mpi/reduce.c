@@ -29,6 +29,7 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
 }
 
+/* Serves MPI_Reduce: large enough; [operator and type](#reductions). */
 OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 		   MPI_Op op, int root, MPI_Comm comm)
 {
@@ -61,6 +62,7 @@ OC_EXPORT_LARGE int PMPI_Reduce_c(const void *send, void *recv, MPI_Count count,
 				: oc_pass_refused(comm);
 }
 
+/* Serves MPI_Allreduce: large enough; [operator and type](#reductions). */
 OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 		      MPI_Op op, MPI_Comm comm)
 {
@@ -150,6 +152,8 @@ static struct oc_comm *get_scatter(struct oc_call *call, struct oc_operator *own
 	return oc_comm_get(call, comm, bytes);
 }
 
+/* Serves MPI_Reduce_scatter: all blocks together are large enough; [operator and
+ * type](#reductions). */
 OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts counts, MPI_Datatype type,
 			   MPI_Op op, MPI_Comm comm)
 {
@@ -201,6 +205,8 @@ static int serve_blocks(struct oc_comm *oc, struct oc_bind *bind, const void *se
 	return err;
 }
 
+/* Serves MPI_Reduce_scatter_block: all blocks together are large enough; [operator and
+ * type](#reductions). */
 OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv, MPI_Count count,
 				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {

@@ -26,6 +26,7 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
 }
 
+/* Serves MPI_Scan: large enough; [operator and type](#reductions). */
 OC_BOTH int scan(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 		 MPI_Op op, MPI_Comm comm)
 {
@@ -58,6 +59,7 @@ OC_EXPORT_LARGE int PMPI_Scan_c(const void *send, void *recv, MPI_Count count, M
 			      : oc_pass_refused(comm);
 }
 
+/* Serves MPI_Exscan: large enough; [operator and type](#reductions). */
 OC_BOTH int exscan(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 		   MPI_Op op, MPI_Comm comm)
 {

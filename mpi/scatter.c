@@ -39,6 +39,7 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 	return oc_failure_end(oc, comm, OC_COLL_SCATTER, err ? err : closed);
 }
 
+/* Serves MPI_Scatter: one block is large enough. */
 OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		    MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
 {
@@ -152,6 +153,8 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, struct oc_c
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_SCATTERV, failure);
 }
 
+/* Serves MPI_Scatterv: pair by pair, blocks that are large enough; the MPI gets the same call for
+ * the rest. */
 OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc_counts displs,
 		     MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
 		     MPI_Comm comm)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import calls
 import layers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -223,6 +224,13 @@ def rooms() -> list[str]:
     return layers.check(ROOT, BUILD, files(".c", ".h", ".cc", ".py"))
 
 
+def table_of_calls() -> list[str]:
+    """What docs/mpi.md says is served: what the libraries export, and the sources say of it."""
+    if missing := [abi for abi in ("openmpi4", "mpich") if not (BUILD / f"preload/libonecopy-{abi}.so").exists()]:
+        raise NotRunError(f"no preload library in {BUILD} for {', '.join(missing)}")
+    return calls.check(ROOT, BUILD)
+
+
 def man_pages() -> list[str]:
     pages = [path for path in files() if re.fullmatch(r"\.[1-8]", path.suffix)]
     if not pages:
@@ -235,6 +243,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "C file length": c_length,
     "headers alone": headers,
     "layers": rooms,
+    "table of calls": table_of_calls,
     "sparse": sparse,
     "gcc -fanalyzer": analyzer,
     "Python lint": ruff,
