@@ -67,6 +67,15 @@ static bool takes_device_pointers(void)
 	return false;
 }
 
+/* Open MPI 5 then lets a rank take a communicator away under calls of the others (ULFM's revoke),
+ * which nobody who waits for a peer in ours would hear of. */
+static bool outlives_ranks(void)
+{
+	const bool *enabled = oc_pmpi_symbol("ompi_ftmpi_enabled");
+
+	return enabled && *enabled;
+}
+
 static const char *unwilling(void)
 {
 	if (oc_env()->off && !oc_env()->profile)
@@ -75,6 +84,8 @@ static const char *unwilling(void)
 		return "ONECOPY_MECH names no mechanism";
 	if (takes_device_pointers())
 		return "this MPI takes pointers to GPU memory, and there is a GPU";
+	if (outlives_ranks())
+		return "this MPI goes on after ranks have died (mpirun --with-ft)";
 	if (oc_buffer_setup())
 		return "this MPI packs data in a form of its own";
 	if (!oc_env()->profile && (oc_heap_init() || oc_heap_fd() < 0))
