@@ -123,7 +123,7 @@ def missing_libraries(path: Path) -> list[str]:
 
 
 def abi_of_launcher(path: Path) -> Abi | None:
-    """By what `mpirun --version` says."""
+    """By what `mpirun --version` says. Open MPI 4 calls itself OpenRTE where it is not called mpirun."""
     import subprocess
 
     try:
@@ -132,7 +132,7 @@ def abi_of_launcher(path: Path) -> Abi | None:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    if match := re.search(r"Open MPI\)?\s+v?(\d+)\.", text):
+    if match := re.search(r"(?:Open MPI|OpenRTE)\)?\s+v?(\d+)\.", text):
         return (
             Abi(*ABIS["libmpi.so.40"], path) if int(match[1]) in (3, 4, 5) else Abi(None, f"Open MPI {match[1]}", path)
         )

@@ -102,6 +102,7 @@ def test_messages_without_an_mpi(
     [
         ("mpirun (Open MPI) 5.0.11", "openmpi4"),
         ("mpiexec (OpenRTE) 2.1.1", None),
+        ("mpiexec (OpenRTE) 4.1.4", "openmpi4"),
         ("HYDRA build details:", "mpich"),
         ("Intel(R) MPI Library for Linux* OS, Version 2021.18", "mpich"),
     ],
