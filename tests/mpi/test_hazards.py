@@ -64,6 +64,10 @@ def test_progress(runner: Runner, program: MakeProgram, mode: str) -> None:
     run_mode(runner, 4, program("progress"), mode, NO_SINGLE_COPY)
 
 
+def test_arrived(runner: Runner, program: MakeProgram) -> None:
+    runner.mpirun(3, program("arrived"))
+
+
 # ---- 2: fork --------------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ for module, names in (
     (
         test_hazards,
         (
-            *("progress", "fork", "alloc_mem_alignment", "refused", "total_decides"),
+            *("progress", "arrived", "fork", "alloc_mem_alignment", "refused", "total_decides"),
             *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels"),
             *("tool_in_program", "tool_in_library", "mpi_by_dlopen", "operators"),
         ),
