@@ -16,6 +16,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 #: The MPIs' binary interfaces that there is a preload library for, and what of Debian its build wants.
 SERVED = {"openmpi4": "libopenmpi-dev", "mpich": "libmpich-dev"}
+#: What PYTHONPATH holds for this package, and what a started program must not see there.
 CLI = PACKAGE.parent
 #: Libraries and sources within the package, where a wheel has them.
 PACKAGE_LIB = PACKAGE / "lib"
