@@ -247,7 +247,7 @@ class Bench:
         """Without any MPI: two processes of the library's own API."""
         program = install.find("regionbench")
         if program is None:
-            raise programs.BuildError("regionbench is missing: build it with `make`")
+            raise programs.BuildError("regionbench is missing: a checkout has it, once `make` has built it")
         counts = [str(run.byte_count(size)) for size in sizes.split(",")]
         s = self.settings
         words = [str(program), mechanism, direction, str(s.seconds), str(s.cache), *counts]
