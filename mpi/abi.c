@@ -28,6 +28,25 @@ void oc_abi_restore(MPI_Errhandler before[OC_ABI_BLAMED])
 	}
 }
 
+enum oc_operand oc_abi_operand(enum oc_type type)
+{
+	switch (type) {
+	case OC_FLOAT:
+	case OC_DOUBLE:
+	case OC_LDOUBLE:
+		return OC_OPERAND_REAL;
+	case OC_CFLOAT:
+	case OC_CDOUBLE:
+	case OC_CLDOUBLE:
+		return OC_OPERAND_COMPLEX;
+	case OC_BOOL:
+	case OC_LOGICAL32:
+		return OC_OPERAND_LOGICAL;
+	default:
+		return type < OC_FLOAT_INT ? OC_OPERAND_INTEGER : OC_OPERAND_PAIR;
+	}
+}
+
 bool oc_abi_is_laid_out(MPI_Datatype type, enum oc_type means)
 {
 	MPI_Aint low, extent;

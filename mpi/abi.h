@@ -6,6 +6,7 @@
  * preload library, with that MPI's mpi.h. */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <mpi.h>
 
@@ -25,6 +26,28 @@ struct oc_abi {
 };
 
 extern struct oc_abi oc_abi;
+
+/* The standard's groups of predefined types, by what operators they have (MPI-4.1, 6.9.2). */
+enum oc_operand {
+	OC_OPERAND_INTEGER,
+	OC_OPERAND_REAL,
+	OC_OPERAND_COMPLEX,
+	OC_OPERAND_LOGICAL,
+	OC_OPERAND_PAIR,
+};
+
+/* A predefined type that may be reduced. */
+struct oc_abi_type {
+	MPI_Datatype type;  /* NULL or oc_abi.type_null: not to be asked for */
+	enum oc_type means; /* to CALC; NONE: nothing */
+	enum oc_operand operand;
+};
+
+/* The one after the other from 0 on; false when there are no more. */
+bool oc_abi_type_at(size_t i, struct oc_abi_type *at);
+
+/* The group of what CALC knows. */
+enum oc_operand oc_abi_operand(enum oc_type type);
 
 /* Whether MPI_Iprobe moves what is in flight, on a communicator of one process, too. */
 extern const bool oc_abi_probe_moves;

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
 
@@ -27,7 +26,7 @@ const bool oc_abi_pmi_first = true;
 
 static struct {
 	MPI_Datatype handle;
-	enum oc_type type; /* NONE: this library has it otherwise, or not at all */
+	enum oc_type type;
 } types[] = {
 	{MPI_SIGNED_CHAR, OC_INT8},
 	{MPI_UNSIGNED_CHAR, OC_UINT8},
@@ -86,6 +85,8 @@ static struct {
 	{MPI_2REAL, OC_2FLOAT},
 	{MPI_2DOUBLE_PRECISION, OC_2DOUBLE},
 };
+/* Of each: else this library has it otherwise, or not at all. */
+static bool laid_out[sizeof(types) / sizeof(types[0])];
 
 /* What CALC does not know. Which logicals are true depends on the Fortran compiler. */
 static const struct {
@@ -138,18 +139,11 @@ int oc_abi_init(void)
 	oc_type_sizes_add(MPI_INT);
 	oc_type_sizes_add(MPI_DOUBLE);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (types[i].handle != MPI_DATATYPE_NULL &&
-		    oc_abi_is_laid_out(types[i].handle, types[i].type)) {
+		laid_out[i] = types[i].handle != MPI_DATATYPE_NULL &&
+			      oc_abi_is_laid_out(types[i].handle, types[i].type);
+		if (laid_out[i])
 			oc_type_sizes_add(types[i].handle);
-			oc_operator_learn(types[i].handle, types[i].type);
-			continue;
-		}
-		oc_operator_learn_other(types[i].handle, oc_operator_operand(types[i].type));
-		types[i].type = OC_TYPE_NONE;
 	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i].since <= standard())
-			oc_operator_learn_other(others[i].handle, others[i].operand);
 	oc_abi_restore(before);
 	return 0;
 }
@@ -158,8 +152,27 @@ enum oc_type oc_abi_type(MPI_Datatype type)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (types[i].handle == type)
-			return types[i].type;
+			return laid_out[i] ? types[i].type : OC_TYPE_NONE;
 	return OC_TYPE_NONE;
+}
+
+bool oc_abi_type_at(size_t i, struct oc_abi_type *at)
+{
+	const size_t n = sizeof(types) / sizeof(types[0]);
+
+	if (i < n) {
+		at->type = types[i].handle;
+		at->means = laid_out[i] ? types[i].type : OC_TYPE_NONE;
+		at->operand = oc_abi_operand(types[i].type);
+		return true;
+	}
+	i -= n;
+	if (i >= sizeof(others) / sizeof(others[0]))
+		return false;
+	at->type = others[i].since <= standard() ? others[i].handle : MPI_DATATYPE_NULL;
+	at->means = OC_TYPE_NONE;
+	at->operand = others[i].operand;
+	return true;
 }
 
 enum oc_calc_op oc_abi_op(MPI_Op op)

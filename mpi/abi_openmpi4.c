@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
 
@@ -78,23 +77,26 @@ static struct {
 	{"ompi_mpi_2real", OC_2FLOAT, NULL},
 	{"ompi_mpi_2dblprec", OC_2DOUBLE, NULL},
 };
+/* Of each: else this library has it otherwise, or not at all. */
+static bool laid_out[sizeof(types) / sizeof(types[0])];
 
 /* What CALC does not know. */
-static const struct {
+static struct {
 	const char *name;
 	enum oc_operand operand;
+	void *handle;
 } others[] = {
-	{"ompi_mpi_real2", OC_OPERAND_REAL},
-	{"ompi_mpi_real16", OC_OPERAND_REAL},
-	{"ompi_mpi_complex4", OC_OPERAND_COMPLEX},
-	{"ompi_mpi_complex32", OC_OPERAND_COMPLEX},
-	{"ompi_mpi_integer16", OC_OPERAND_INTEGER},
-	{"ompi_mpi_logical1", OC_OPERAND_LOGICAL},
-	{"ompi_mpi_logical2", OC_OPERAND_LOGICAL},
-	{"ompi_mpi_logical8", OC_OPERAND_LOGICAL},
-	{"ompi_mpi_short_float", OC_OPERAND_REAL},
-	{"ompi_mpi_c_short_float_complex", OC_OPERAND_COMPLEX},
-	{"ompi_mpi_cxx_sfltcplex", OC_OPERAND_COMPLEX},
+	{"ompi_mpi_real2", OC_OPERAND_REAL, NULL},
+	{"ompi_mpi_real16", OC_OPERAND_REAL, NULL},
+	{"ompi_mpi_complex4", OC_OPERAND_COMPLEX, NULL},
+	{"ompi_mpi_complex32", OC_OPERAND_COMPLEX, NULL},
+	{"ompi_mpi_integer16", OC_OPERAND_INTEGER, NULL},
+	{"ompi_mpi_logical1", OC_OPERAND_LOGICAL, NULL},
+	{"ompi_mpi_logical2", OC_OPERAND_LOGICAL, NULL},
+	{"ompi_mpi_logical8", OC_OPERAND_LOGICAL, NULL},
+	{"ompi_mpi_short_float", OC_OPERAND_REAL, NULL},
+	{"ompi_mpi_c_short_float_complex", OC_OPERAND_COMPLEX, NULL},
+	{"ompi_mpi_cxx_sfltcplex", OC_OPERAND_COMPLEX, NULL},
 };
 
 static struct {
@@ -120,28 +122,6 @@ static struct {
 	{"ompi_mpi_op_no_op", NULL},
 };
 
-static int learn(void)
-{
-	MPI_Errhandler before[OC_ABI_BLAMED];
-
-	if (oc_abi_silence(before))
-		return -ENOENT;
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (!types[i].handle)
-			continue;
-		if (oc_abi_is_laid_out(types[i].handle, types[i].type)) {
-			oc_operator_learn(types[i].handle, types[i].type);
-			continue;
-		}
-		oc_operator_learn_other(types[i].handle, oc_operator_operand(types[i].type));
-		types[i].handle = NULL;
-	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		oc_operator_learn_other(oc_pmpi_symbol(others[i].name), others[i].operand);
-	oc_abi_restore(before);
-	return 0;
-}
-
 int oc_abi_init(void)
 {
 	oc_abi.comm_world = oc_pmpi_symbol("ompi_mpi_comm_world");
@@ -163,7 +143,10 @@ int oc_abi_init(void)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		types[i].handle = oc_pmpi_symbol(types[i].name);
 		oc_type_sizes_add(types[i].handle);
+		laid_out[i] = types[i].handle && oc_abi_is_laid_out(types[i].handle, types[i].type);
 	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		others[i].handle = oc_pmpi_symbol(others[i].name);
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		ops[i].handle = oc_pmpi_symbol(ops[i].name);
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
@@ -171,7 +154,7 @@ int oc_abi_init(void)
 	return oc_abi.comm_world && oc_abi.comm_self && oc_abi.byte && oc_abi.integer &&
 			       oc_abi.land && oc_abi.info_null && oc_abi.errors_return &&
 			       oc_abi.errors_are_fatal
-		       ? learn()
+		       ? 0
 		       : -ENOENT;
 }
 
@@ -179,8 +162,27 @@ enum oc_type oc_abi_type(MPI_Datatype type)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (types[i].handle == (void *)type)
-			return types[i].type;
+			return laid_out[i] ? types[i].type : OC_TYPE_NONE;
 	return OC_TYPE_NONE;
+}
+
+bool oc_abi_type_at(size_t i, struct oc_abi_type *at)
+{
+	const size_t n = sizeof(types) / sizeof(types[0]);
+
+	if (i < n) {
+		at->type = types[i].handle;
+		at->means = laid_out[i] ? types[i].type : OC_TYPE_NONE;
+		at->operand = oc_abi_operand(types[i].type);
+		return true;
+	}
+	i -= n;
+	if (i >= sizeof(others) / sizeof(others[0]))
+		return false;
+	at->type = others[i].handle;
+	at->means = OC_TYPE_NONE;
+	at->operand = others[i].operand;
+	return true;
 }
 
 enum oc_calc_op oc_abi_op(MPI_Op op)

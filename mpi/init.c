@@ -23,6 +23,7 @@
 #include "comm.h"
 #include "discovery.h"
 #include "heap/heap.h"
+#include "operator.h"
 #include "record.h"
 #include "tell.h"
 #include "tune.h"
@@ -374,7 +375,7 @@ static const char *start(void)
 	const char *why;
 	int rank = -1;
 
-	if (oc_abi_init())
+	if (oc_abi_init() || oc_operator_setup())
 		return not_used("this MPI library lacks symbols of its ABI");
 	oc_adapter.knows_types = true;
 	if (!pmpi()->Comm_rank(oc_abi.comm_world, &rank))

@@ -70,14 +70,16 @@ static void learn(MPI_Datatype type, enum oc_type means, size_t size, uint32_t o
 			(struct learned){.type = type, .means = means, .size = size, .ops = ops};
 }
 
-void oc_operator_learn(MPI_Datatype type, enum oc_type means)
+/* Which operators the MPI takes of those that CALC has on a type. */
+static void learn_calc(MPI_Datatype type, enum oc_type means)
 {
 	uint32_t ops = known_to_calc(means);
 
 	learn(type, means, oc_type_size(means), looks_at_arguments() ? taken(type, ops) : ops);
 }
 
-void oc_operator_learn_other(MPI_Datatype type, enum oc_operand operand)
+/* Which of those that the standard has on a type that CALC does not know, if the MPI has it. */
+static void learn_other(MPI_Datatype type, enum oc_operand operand)
 {
 	MPI_Count size;
 	MPI_Aint low, extent;
@@ -91,23 +93,22 @@ void oc_operator_learn_other(MPI_Datatype type, enum oc_operand operand)
 	learn(type, OC_TYPE_NONE, (size_t)extent, taken(type, allowed[operand]));
 }
 
-enum oc_operand oc_operator_operand(enum oc_type type)
+int oc_operator_setup(void)
 {
-	switch (type) {
-	case OC_FLOAT:
-	case OC_DOUBLE:
-	case OC_LDOUBLE:
-		return OC_OPERAND_REAL;
-	case OC_CFLOAT:
-	case OC_CDOUBLE:
-	case OC_CLDOUBLE:
-		return OC_OPERAND_COMPLEX;
-	case OC_BOOL:
-	case OC_LOGICAL32:
-		return OC_OPERAND_LOGICAL;
-	default:
-		return type < OC_FLOAT_INT ? OC_OPERAND_INTEGER : OC_OPERAND_PAIR;
+	MPI_Errhandler before[OC_ABI_BLAMED];
+	struct oc_abi_type at;
+
+	if (oc_abi_silence(before))
+		return -ENOENT;
+	nlearned = 0;
+	for (size_t i = 0; oc_abi_type_at(i, &at); i++) {
+		if (at.means)
+			learn_calc(at.type, at.means);
+		else
+			learn_other(at.type, at.operand);
 	}
+	oc_abi_restore(before);
+	return 0;
 }
 
 static const struct learned *find(MPI_Datatype type)

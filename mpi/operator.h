@@ -19,15 +19,6 @@
 #include "call.h"
 #include "exec/op.h"
 
-/* The standard's groups of predefined types, by what operators they have (MPI-4.1, 6.9.2). */
-enum oc_operand {
-	OC_OPERAND_INTEGER,
-	OC_OPERAND_REAL,
-	OC_OPERAND_COMPLEX,
-	OC_OPERAND_LOGICAL,
-	OC_OPERAND_PAIR,
-};
-
 /* One that CALC does not know, for as long as it is bound. */
 struct oc_operator {
 	struct oc_calc_given given; /* first */
@@ -55,14 +46,7 @@ static inline bool oc_reduces(struct oc_call *call, struct oc_operator *own, str
 	return oc_operator_bind(own, bind, op, type);
 }
 
-/* In MPI_Init, with errors silenced: of a predefined type that CALC knows, which operators the MPI
- * takes. */
-void oc_operator_learn(MPI_Datatype type, enum oc_type means);
-
-/* The same of one that CALC does not know, if the MPI has it. */
-void oc_operator_learn_other(MPI_Datatype type, enum oc_operand operand);
-
-/* The group of what CALC knows: for a type that turned out to be another. */
-enum oc_operand oc_operator_operand(enum oc_type type);
+/* In MPI_Init: finds out which operators the MPI takes on predefined types. 0 or -ENOENT. */
+int oc_operator_setup(void);
 
 #endif

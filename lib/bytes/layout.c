@@ -108,21 +108,25 @@ static uint32_t piece_of(const struct oc_layout *layout, uint64_t off)
 	return low;
 }
 
+static struct cursor seek(char *base, const struct oc_layout *layout, uint64_t off)
+{
+	uint64_t in_element = off % layout->bytes;
+	uint32_t piece = piece_of(layout, in_element);
+
+	return (struct cursor){
+		.base = base,
+		.layout = layout,
+		.element = off / layout->bytes,
+		.piece = piece,
+		.within = in_element - layout->piece[piece].start,
+	};
+}
+
 static struct cursor begin(const struct oc_place *place)
 {
-	const struct oc_layout *layout = place->layout;
-	struct cursor cursor = {.base = place->base, .layout = layout};
-	uint64_t off = place->off;
-
-	if (!layout) {
-		cursor.base += off;
-		return cursor;
-	}
-	cursor.element = off / layout->bytes;
-	off %= layout->bytes;
-	cursor.piece = piece_of(layout, off);
-	cursor.within = off - layout->piece[cursor.piece].start;
-	return cursor;
+	if (place->layout)
+		return seek(place->base, place->layout, place->off);
+	return (struct cursor){.base = place->base + place->off};
 }
 
 /* Of a layout, from where its first element begins. */
@@ -174,8 +178,7 @@ static void advance(struct cursor *cursor, size_t len)
 
 struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off)
 {
-	struct oc_place place = {.layout = layout, .off = off};
-	struct cursor cursor = begin(&place);
+	struct cursor cursor = seek(NULL, layout, off);
 
 	return run_of(&cursor);
 }

@@ -13,16 +13,17 @@ from mpi.programs import MakeProgram
 from mpi.stats import stats
 from runner import Runner
 
-from mpi import test_failures, test_hazards, test_layouts
+from mpi import test_failures, test_hazards, test_layouts, test_operators
 
 for module, names in (
     (test_failures, ("unequal_amounts", "unequal_ends")),
+    (test_operators, ("operators",)),
     (
         test_hazards,
         (
             *("progress", "arrived", "fork", "alloc_mem_alignment", "refused", "total_decides"),
             *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels"),
-            *("tool_in_program", "tool_in_library", "mpi_by_dlopen", "operators"),
+            *("tool_in_program", "tool_in_library", "mpi_by_dlopen"),
         ),
     ),
     (test_layouts, ("unpacked",)),

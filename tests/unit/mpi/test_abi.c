@@ -142,7 +142,7 @@ int main(void)
 	oc_pmpi_table.Errhandler_free = free_errhandler;
 	oc_pmpi_table.Reduce_local = reduce_local;
 	for (kind = 0; kind < KINDS; kind++) {
-		if (oc_abi_init()) {
+		if (oc_abi_init() || oc_operator_setup()) {
 			fprintf(stderr, "a handle is missing\n");
 			return 1;
 		}

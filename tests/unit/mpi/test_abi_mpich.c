@@ -129,7 +129,7 @@ static int check(void)
 {
 	static const size_t integer[LIBRARIES] = {4, 0, 8};
 
-	if (oc_abi_init() || world != WORLD || self != SELF) {
+	if (oc_abi_init() || oc_operator_setup() || world != WORLD || self != SELF) {
 		fprintf(stderr, "library %d: not as it was before\n", library);
 		return 1;
 	}
