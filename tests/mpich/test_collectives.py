@@ -40,16 +40,10 @@ def test_same_bytes(runner: Runner, programs: Programs, script: Script) -> None:
     if runner.mpi.name != "debian":
         compare(runner, programs, script)
         return
-<<<<<<< ours
     # MPICH 4.0 alone gets some reductions wrong, and crashes in others, and in alltoallv and alltoallw of pairs in
     # place; over UCX it ends the job where process_vm_readv refuses a buffer. So all is served but what never is, and
     # that is left out.
     left = re.compile(r"^call alltoall[vw] \S+ \S+ \S+ \S+ \S+ 1 ")
-=======
-    # MPICH 4.0 alone gets some reductions wrong, and crashes in others, and in alltoallv of pairs in place; over UCX it
-    # ends the job where process_vm_readv refuses a buffer. So all is served but what never is, and that is left out.
-    left = re.compile(r"^call alltoallv \S+ \S+ \S+ \S+ \S+ 1 ")
->>>>>>> theirs
     lines = (re.sub(r"\b(readonly|writeonly)\b", "private", x) for x in script.lines if not left.search(x))
     compare(runner, programs, Script(script.ranks, tuple(lines)), alone=False)
 

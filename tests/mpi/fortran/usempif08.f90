@@ -27,9 +27,12 @@ program usempif08
   integer, parameter :: n = 50000
   integer, allocatable :: data(:), sums(:), blocks(:)
   integer, allocatable :: counts(:), displs(:)
+  integer, parameter :: k = 64, m = 100
+  integer, allocatable :: a(:, :), b(:, :), ones(:), zeros(:)
+  type(MPI_Datatype), allocatable :: types(:)
   double precision, allocatable :: x(:)
   logical, allocatable :: flags(:)
-  integer :: rank, ranks, ierr, i, r
+  integer :: rank, ranks, ierr, i, r, j
   type(MPI_Op) :: op
 
   call MPI_Init(ierr)
@@ -83,6 +86,28 @@ program usempif08
     else
       call MPI_Gatherv(data, counts(rank + 1), MPI_INTEGER, blocks, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
     end if
+  end do
+  ! Slabs of a matrix, of which each rank has all columns and is to have some rows of everybody's.
+  allocate (a(k * ranks, m), b(k * ranks, m), ones(ranks), zeros(ranks), types(ranks))
+  ones = 1
+  zeros = 0
+  do r = 1, ranks
+    call MPI_Type_create_subarray(2, [k * ranks, m], [k, m], [k * (r - 1), 0], MPI_ORDER_FORTRAN, MPI_INTEGER, types(r), ierr)
+    call MPI_Type_commit(types(r), ierr)
+  end do
+  do i = 1, m
+    a(:, i) = [(rank * 1000000 + i * 1000 + r, r=1, k * ranks)]
+  end do
+  b = -1
+  call MPI_Alltoallw(a, ones, zeros, types, b, ones, zeros, types, MPI_COMM_WORLD, ierr)
+  do i = 1, m
+    do r = 1, ranks
+      call expect(all(b(k * (r - 1) + 1:k * r, i) == [((r - 1) * 1000000 + i * 1000 + j, j=k * rank + 1, k * (rank + 1))]), &
+                  'alltoallw')
+    end do
+  end do
+  do r = 1, ranks
+    call MPI_Type_free(types(r), ierr)
   end do
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_Finalize(ierr)
