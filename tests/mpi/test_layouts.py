@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import longform
 import pytest
-from mpi.programs import MakeProgram
+from mpi.programs import MakeProgram, Programs
 from mpi.stats import served
 from mpi.test_differential import LIBRARIES, SEED, SETTINGS
 from runner import NO_SINGLE_COPY, Runner
@@ -40,3 +40,11 @@ def test_holes(runner: Runner, program: MakeProgram, mode: dict[str, str]) -> No
     runner.mpirun(3, program("holes"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), **NO_SINGLE_COPY, **mode})
     for call in ("bcast", "gather", "alltoall", "alltoallw"):
         assert min(served(path, call)) > 0
+
+
+def test_shared_types(runner: Runner, programs: Programs) -> None:
+    """Threads that come to a type at once lay it out once, and it ends when nobody uses it any more."""
+    path = runner.cwd / "stats"
+    binary = programs.build("sharedtypes", ["hazards/sharedtypes.c"], "-lpthread")
+    runner.mpirun(2, binary, "20", env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [2 * 4 * 20] * 2
