@@ -52,6 +52,7 @@ struct oc_agreed {
 	uint64_t stream;	     /* bytes from which stores may go past the caches */
 	uint64_t eager;		     /* bytes up to which plans are eager where ranks share CPUs */
 	uint64_t credit;	     /* bytes a communicator must have asked for to get a group */
+	uint64_t operators;	     /* what MPI_Init found out of them, in short */
 	uint32_t version;
 	uint32_t profile; /* nothing is served, but what would be is measured */
 };

@@ -138,6 +138,7 @@ static int agree(MPI_Comm node_comm, int node_rank)
 		snprintf(agreed->name, sizeof(agreed->name), "%016llx%016llx",
 			 (unsigned long long)key[0], (unsigned long long)key[1]);
 		oc_tune_defaults(agreed, oc_env());
+		agreed->operators = oc_operator_digest();
 		agreed->version = VERSION;
 		agreed->profile = oc_env()->profile;
 	}
@@ -147,6 +148,7 @@ static int agree(MPI_Comm node_comm, int node_rank)
 static bool is_agreed(void)
 {
 	return oc_adapter.agreed.version == VERSION &&
+	       oc_adapter.agreed.operators == oc_operator_digest() &&
 	       oc_adapter.agreed.profile == oc_env()->profile;
 }
 
@@ -293,8 +295,8 @@ static const char *start_node(MPI_Comm node_comm)
 	if (!all_agree(node_comm, !why))
 		return why ? why : "another rank of this machine cannot take part";
 	if (agree(node_comm, rank) || !all_agree(node_comm, is_agreed()))
-		return "this machine's ranks have different versions of onecopy, or not all "
-		       "ONECOPY=profile";
+		return "this machine's ranks have different versions of onecopy or the MPI, or "
+		       "not all ONECOPY=profile";
 	if (!oc_env()->profile && !meet(node_comm, rank, size))
 		return not_found;
 	if (!oc_env()->profile && !all_agree(node_comm, join(rank, size) == 0)) {

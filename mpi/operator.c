@@ -31,6 +31,7 @@ static struct learned {
 	uint32_t ops;
 } learned[LEARNED_MAX];
 static unsigned int nlearned;
+static uint64_t digest;
 
 /* An MPI that was told not to look at arguments would call functions that it has not. */
 static bool looks_at_arguments(void)
@@ -93,6 +94,20 @@ static void learn_other(MPI_Datatype type, enum oc_operand operand)
 	learn(type, OC_TYPE_NONE, (size_t)extent, taken(type, allowed[operand]));
 }
 
+/* Handles may be addresses: a type is known by its place among those of the ABI. */
+static void add_to_digest(size_t place, const struct learned *one)
+{
+	const uint64_t words[] = {place, (uint64_t)one->means, one->size, one->ops};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		digest = (digest ^ words[i]) * UINT64_C(0x100000001b3);
+}
+
+uint64_t oc_operator_digest(void)
+{
+	return digest;
+}
+
 int oc_operator_setup(void)
 {
 	MPI_Errhandler before[OC_ABI_BLAMED];
@@ -101,11 +116,16 @@ int oc_operator_setup(void)
 	if (oc_abi_silence(before))
 		return -ENOENT;
 	nlearned = 0;
+	digest = 0;
 	for (size_t i = 0; oc_abi_type_at(i, &at); i++) {
+		unsigned int before_it = nlearned;
+
 		if (at.means)
 			learn_calc(at.type, at.means);
 		else
 			learn_other(at.type, at.operand);
+		if (nlearned > before_it)
+			add_to_digest(i, &learned[before_it]);
 	}
 	oc_abi_restore(before);
 	return 0;

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <mpi.h>
 
@@ -48,5 +49,8 @@ static inline bool oc_reduces(struct oc_call *call, struct oc_operator *own, str
 
 /* In MPI_Init: finds out which operators the MPI takes on predefined types. 0 or -ENOENT. */
 int oc_operator_setup(void);
+
+/* What it found out, in short: ranks for which that is not the same would decide differently. */
+uint64_t oc_operator_digest(void);
 
 #endif

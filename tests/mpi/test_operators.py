@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from mpi.programs import MakeProgram
 from mpi.stats import stats
-from runner import Runner
+from runner import RANK, Runner
 
 
 @pytest.mark.parametrize("setting", ["heap", "staged"])
@@ -22,3 +22,12 @@ def test_operators(runner: Runner, program: MakeProgram, setting: str) -> None:
     for line in stats(path):
         assert sum(call["served"] for call in line["calls"].values()) == calls
         assert sum(cell["calls"] for cell in line["cells"] if cell["outcome"] == "operator") == 6
+
+
+def test_unequal_mpi(runner: Runner, program: MakeProgram) -> None:
+    """A rank whose MPI does not look at arguments cannot tell what it reduces: no rank is to count on it."""
+    script = f'[ "{RANK}" != 0 ] || export OMPI_MCA_mpi_param_check=0; exec "$0" right'
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
+    runner.mpirun(3, "sh", "-c", script, program("operators"), env=env, timeout=60)
+    assert not any(call["served"] for line in stats(path) for call in line["calls"].values())
