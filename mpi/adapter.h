@@ -39,7 +39,7 @@
 #endif
 
 /* One body for both forms of a call, the plain of which must not pay for the large one. */
-#define OC_BOTH static inline __attribute__((always_inline))
+#define OC_BOTH inline __attribute__((always_inline))
 
 /* Has lists of all ranks on the stack: apart, so that a call that is left to the MPI runs where it
  * would without us, on pages and lines of the stack that are in use. */

@@ -3,7 +3,7 @@
 #include "failure.h"
 #include "serve.h"
 #include "tune.h"
-#include "vbuffer.h"
+#include "vopen.h"
 
 static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
 		 void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
@@ -50,8 +50,8 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 }
 
 /* Serves MPI_Allgather: one block is large enough. */
-OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
-		      void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHER, 0, comm);
 	struct oc_comm *oc = NULL;
@@ -132,9 +132,9 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 }
 
 /* Serves MPI_Allgatherv: the mean block is large enough. */
-OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		       struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
-		       MPI_Comm comm)
+static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+			      struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
+			      MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHERV, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLGATHERV], total;

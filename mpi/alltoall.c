@@ -7,6 +7,7 @@
 
 #include "failure.h"
 #include "tune.h"
+#include "vopen.h"
 
 static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
 		 void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm, size_t bytes)
@@ -41,8 +42,8 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 }
 
 /* Serves MPI_Alltoall: one block is large enough. */
-OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+			    void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALL, 0, comm);
 	struct oc_comm *oc = NULL;
@@ -138,9 +139,9 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, struct oc_coun
 
 /* Serves MPI_Alltoallv: pair by pair, blocks that are large enough, but not in place; the MPI gets
  * the same call for the rest. */
-OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
-		      MPI_Datatype stype, void *recv, struct oc_counts rcounts,
-		      struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
+static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+			     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
+			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLV, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];

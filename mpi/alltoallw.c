@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "alltoall.h"
 #include "failure.h"
+#include "vopen.h"
 
 /* As MPI_Alltoallv: blocks that are long enough move here, the MPI exchanges the others. */
 static OC_APART int serve(struct oc_comm *oc, const void *send, struct oc_counts scounts,
@@ -24,9 +25,9 @@ static OC_APART int serve(struct oc_comm *oc, const void *send, struct oc_counts
 }
 
 /* Serves MPI_Alltoallw: as MPI_Alltoallv. */
-OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
-		      const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
-		      struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
+static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+			     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
+			     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLW, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];

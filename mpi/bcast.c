@@ -32,8 +32,8 @@ static int serve(struct oc_comm *oc, void *user, MPI_Count count, MPI_Datatype t
 }
 
 /* Serves MPI_Bcast: the message is large enough. */
-OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype type, int root,
-		  MPI_Comm comm)
+static OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype type, int root,
+			 MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_BCAST, root, comm);
 	struct oc_comm *oc = NULL;

@@ -6,7 +6,7 @@
 #include "failure.h"
 #include "serve.h"
 #include "tune.h"
-#include "vbuffer.h"
+#include "vopen.h"
 
 static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
 		 void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm,
@@ -54,8 +54,8 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 }
 
 /* Serves MPI_Gather: one block is large enough. */
-OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		   MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+			  void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHER, root, comm);
 	struct oc_comm *oc = NULL;
@@ -168,9 +168,9 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, MPI_Count s
 
 /* Serves MPI_Gatherv: pair by pair, blocks that are large enough; the MPI gets the same call for
  * the rest. */
-OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		    struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype, int root,
-		    MPI_Comm comm)
+static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+			   struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
+			   int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);

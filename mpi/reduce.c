@@ -30,8 +30,8 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 }
 
 /* Serves MPI_Reduce: large enough; [operator and type](#reductions). */
-OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		   MPI_Op op, int root, MPI_Comm comm)
+static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count count,
+			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE, root, comm);
 	struct oc_bind bind = {0};
@@ -63,8 +63,8 @@ OC_EXPORT_LARGE int PMPI_Reduce_c(const void *send, void *recv, MPI_Count count,
 }
 
 /* Serves MPI_Allreduce: large enough; [operator and type](#reductions). */
-OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		      MPI_Op op, MPI_Comm comm)
+static OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count count,
+			     MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLREDUCE, 0, comm);
 	struct oc_bind bind = {0};
@@ -154,8 +154,8 @@ static struct oc_comm *get_scatter(struct oc_call *call, struct oc_operator *own
 
 /* Serves MPI_Reduce_scatter: all blocks together are large enough; [operator and
  * type](#reductions). */
-OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts counts, MPI_Datatype type,
-			   MPI_Op op, MPI_Comm comm)
+static OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts counts,
+				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};
@@ -207,8 +207,8 @@ static int serve_blocks(struct oc_comm *oc, struct oc_bind *bind, const void *se
 
 /* Serves MPI_Reduce_scatter_block: all blocks together are large enough; [operator and
  * type](#reductions). */
-OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv, MPI_Count count,
-				 MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv, MPI_Count count,
+					MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
 	struct oc_bind bind = {0};

@@ -27,8 +27,8 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 }
 
 /* Serves MPI_Scan: large enough; [operator and type](#reductions). */
-OC_BOTH int scan(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		 MPI_Op op, MPI_Comm comm)
+static OC_BOTH int scan(bool large, const void *send, void *recv, MPI_Count count,
+			MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCAN, 0, comm);
 	struct oc_bind bind = {0};
@@ -60,8 +60,8 @@ OC_EXPORT_LARGE int PMPI_Scan_c(const void *send, void *recv, MPI_Count count, M
 }
 
 /* Serves MPI_Exscan: large enough; [operator and type](#reductions). */
-OC_BOTH int exscan(bool large, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		   MPI_Op op, MPI_Comm comm)
+static OC_BOTH int exscan(bool large, const void *send, void *recv, MPI_Count count,
+			  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_EXSCAN, 0, comm);
 	struct oc_bind bind = {0};

@@ -6,7 +6,7 @@
 #include "failure.h"
 #include "serve.h"
 #include "tune.h"
-#include "vbuffer.h"
+#include "vopen.h"
 
 static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Datatype stype,
 		 void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm,
@@ -40,8 +40,9 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 }
 
 /* Serves MPI_Scatter: one block is large enough. */
-OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		    MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+			   void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
+			   MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTER, root, comm);
 	struct oc_comm *oc = NULL;
@@ -155,9 +156,9 @@ static OC_APART int serve_leaf(struct oc_comm *oc, const void *send, struct oc_c
 
 /* Serves MPI_Scatterv: pair by pair, blocks that are large enough; the MPI gets the same call for
  * the rest. */
-OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc_counts displs,
-		     MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, int root,
-		     MPI_Comm comm)
+static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc_counts displs,
+			    MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype,
+			    int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
 	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);

@@ -100,29 +100,6 @@ static void close_gaps(struct oc_vbuffer *v, const struct extent *sorted, int n)
 	v->bytes = (size_t)(end - gaps);
 }
 
-/* The served blocks stay where they are: [at, at + bytes) spans them. */
-static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
-{
-	ptrdiff_t low = 0, high = 0;
-	bool any = false;
-
-	for (int i = 0; i < v->n; i++) {
-		ptrdiff_t at = oc_counts_at(v->displs, i) * extent;
-
-		if (!v->len[i])
-			continue;
-		if (!any || at < low)
-			low = at;
-		if (!any || at + (ptrdiff_t)v->len[i] > high)
-			high = at + (ptrdiff_t)v->len[i];
-		any = true;
-	}
-	v->at = (char *)v->user + low;
-	v->bytes = (size_t)(high - low);
-	for (int i = 0; i < v->n; i++)
-		v->off[i] = v->len[i] ? (uint64_t)(oc_counts_at(v->displs, i) * extent - low) : 0;
-}
-
 bool oc_blocks_find(struct oc_counts counts, MPI_Datatype type, int n, size_t min, int skip)
 {
 	size_t size = oc_type_bytes(type, 1);
@@ -153,87 +130,6 @@ bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int
 	return false;
 }
 
-/* @size: of an element, where all blocks have one type. */
-static size_t block_bytes(const struct oc_vbuffer *v, int i, size_t size)
-{
-	int64_t count = oc_counts_at(v->counts, i);
-
-	if (v->types)
-		return oc_block_bytes(count, v->types[i]);
-	return count > 0 ? (size_t)count * size : 0;
-}
-
-static void set_rest(struct oc_vbuffer *v, int i, int64_t count)
-{
-	if (v->counts.large)
-		v->large_rest[i] = count;
-	else
-		v->rest[i] = (int)count;
-}
-
-/* What is served, and what is the MPI's. */
-static int begin(struct oc_vbuffer *v, const void *user, size_t min)
-{
-	size_t size = v->types ? 0 : oc_type_bytes(v->type, 1);
-	int n = v->n;
-
-	v->user = (void *)(uintptr_t)user;
-	for (int i = 0; i < n; i++)
-		set_rest(v, i,
-			 i != v->skip && block_bytes(v, i, size) >= min
-				 ? 0
-				 : oc_counts_at(v->counts, i));
-	v->off = calloc(4 * (size_t)n, sizeof(*v->off));
-	if (!v->off)
-		return MPI_ERR_NO_MEM;
-	v->len = v->off + n;
-	v->put = v->len + 2 * (size_t)n;
-	for (int i = 0; i < n; i++) {
-		v->put[i] = OC_VBUFFER_NOWHERE;
-		if (oc_vbuffer_serves(v, i))
-			v->len[i] = block_bytes(v, i, size);
-	}
-	return MPI_SUCCESS;
-}
-
-int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip)
-{
-	MPI_Aint lb, extent;
-	int err;
-
-	memset(v, 0, offsetof(struct oc_vbuffer, rest));
-	v->n = n;
-	v->skip = skip;
-	v->counts = counts;
-	v->displs = displs;
-	v->type = type;
-	err = begin(v, user, min);
-	if (err)
-		return err;
-	if (!oc_type_contiguous(type))
-		return oc_vbuffer_place(v);
-	if (pmpi()->Type_get_extent(type, &lb, &extent))
-		return MPI_ERR_TYPE;
-	place_in_user(v, extent);
-	return MPI_SUCCESS;
-}
-
-int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min)
-{
-	int err;
-
-	memset(v, 0, offsetof(struct oc_vbuffer, rest));
-	v->n = n;
-	v->skip = -1;
-	v->counts = counts;
-	v->displs = displs;
-	v->types = types;
-	err = begin(v, user, min);
-	return err ? err : oc_vbuffer_place(v);
-}
-
 MPI_Count oc_pair_rest(enum oc_pair pair, MPI_Count count, bool sends, int *failure)
 {
 	if (pair == OC_PAIR_TOGETHER)
@@ -250,7 +146,8 @@ void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int 
 	for (int i = 0; i < v->n; i++) {
 		if (pair[i] == OC_PAIR_TOGETHER)
 			continue;
-		set_rest(v, i, oc_pair_rest(pair[i], oc_counts_at(v->counts, i), sends, failure));
+		oc_vbuffer_set_rest(
+			v, i, oc_pair_rest(pair[i], oc_counts_at(v->counts, i), sends, failure));
 		if (v->len)
 			v->len[i] = 0;
 	}
@@ -291,8 +188,7 @@ static int convert(struct oc_vbuffer *v, bool pack)
 /* The heap's pages are all there, and never copied. */
 static bool is_foreign(const struct oc_vbuffer *v)
 {
-	return v->bytes && !v->copy && !v->layout && !v->types &&
-	       !oc_heap_find(v->at, v->bytes);
+	return v->bytes && !v->copy && !v->layout && !v->types && !oc_heap_find(v->at, v->bytes);
 }
 
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v)

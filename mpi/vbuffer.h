@@ -28,7 +28,7 @@ struct oc_vbuffer {
 	uint64_t *len; /* [n] bytes served, 0: none; behind it there is room for [n] more */
 	uint64_t *put; /* [n] where in the copy, if anywhere: OC_VBUFFER_NOWHERE */
 	int n;
-	int skip; /* as given to oc_vbuffer_open */
+	int skip; /* as given when it was opened */
 	void *user;
 	struct oc_counts counts;
 	struct oc_counts displs;
@@ -79,16 +79,15 @@ static inline bool oc_vbuffer_serves(const struct oc_vbuffer *v, int i)
 	return oc_counts_at(oc_vbuffer_rest(v), i) != oc_counts_at(v->counts, i);
 }
 
-/* @skip: a block never served (own block in place), or -1. 0 or MPI error, and
- * then rest[] is as without. */
-int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip);
-/* The same with a type for each block, whose @displs are in bytes. */
-int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min);
-/* Places the served blocks one after the other: where they are, if their pieces are long enough,
- * or in a copy. 0 or MPI error. */
-int oc_vbuffer_place(struct oc_vbuffer *v);
+/* Leaves so many elements of a block to the MPI. */
+static inline void oc_vbuffer_set_rest(struct oc_vbuffer *v, int i, int64_t count)
+{
+	if (v->counts.large)
+		v->large_rest[i] = count;
+	else
+		v->rest[i] = (int)count;
+}
+
 /* Memory for a copy of @bytes. */
 int oc_vbuffer_alloc(struct oc_vbuffer *v, size_t bytes);
 /* Where the user has a block. */

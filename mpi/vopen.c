@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Where the served blocks of a v-collective are that has types with gaps, or several: as they lie,
- * piece by piece, or in a copy.
+ * What is served of a vector of blocks, and where that is: as it lies, if that is in one piece or,
+ * with types that have gaps, or several types, in pieces that are long enough; else in a copy.
  */
-#include "vbuffer.h"
+#include "vopen.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "adapter.h"
 #include "buffer.h"
@@ -135,7 +136,8 @@ static int join(struct oc_vbuffer *v, const struct block *blocks, uint64_t piece
 	return err;
 }
 
-int oc_vbuffer_place(struct oc_vbuffer *v)
+/* The served blocks one after the other. */
+static int place(struct oc_vbuffer *v)
 {
 	struct block blocks[OC_MAX_RANKS];
 	uint64_t pieces = look_at_all(v, blocks);
@@ -165,4 +167,100 @@ int oc_vbuffer_place(struct oc_vbuffer *v)
 		if (v->len[i] && !blocks[i].shares)
 			oc_typemap_put(blocks[i].map);
 	return err;
+}
+
+/* The served blocks stay where they are: [at, at + bytes) spans them. */
+static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
+{
+	ptrdiff_t low = 0, high = 0;
+	bool any = false;
+
+	for (int i = 0; i < v->n; i++) {
+		ptrdiff_t at = oc_counts_at(v->displs, i) * extent;
+
+		if (!v->len[i])
+			continue;
+		if (!any || at < low)
+			low = at;
+		if (!any || at + (ptrdiff_t)v->len[i] > high)
+			high = at + (ptrdiff_t)v->len[i];
+		any = true;
+	}
+	v->at = (char *)v->user + low;
+	v->bytes = (size_t)(high - low);
+	for (int i = 0; i < v->n; i++)
+		v->off[i] = v->len[i] ? (uint64_t)(oc_counts_at(v->displs, i) * extent - low) : 0;
+}
+
+/* @size: of an element, where all blocks have one type. */
+static size_t block_bytes(const struct oc_vbuffer *v, int i, size_t size)
+{
+	int64_t count = oc_counts_at(v->counts, i);
+
+	if (v->types)
+		return oc_block_bytes(count, v->types[i]);
+	return count > 0 ? (size_t)count * size : 0;
+}
+
+/* What is served, and what is the MPI's. */
+static int begin(struct oc_vbuffer *v, const void *user, size_t min)
+{
+	size_t size = v->types ? 0 : oc_type_bytes(v->type, 1);
+	int n = v->n;
+
+	v->user = (void *)(uintptr_t)user;
+	for (int i = 0; i < n; i++)
+		oc_vbuffer_set_rest(v, i,
+				    i != v->skip && block_bytes(v, i, size) >= min
+					    ? 0
+					    : oc_counts_at(v->counts, i));
+	v->off = calloc(4 * (size_t)n, sizeof(*v->off));
+	if (!v->off)
+		return MPI_ERR_NO_MEM;
+	v->len = v->off + n;
+	v->put = v->len + 2 * (size_t)n;
+	for (int i = 0; i < n; i++) {
+		v->put[i] = OC_VBUFFER_NOWHERE;
+		if (oc_vbuffer_serves(v, i))
+			v->len[i] = block_bytes(v, i, size);
+	}
+	return MPI_SUCCESS;
+}
+
+int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
+		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip)
+{
+	MPI_Aint lb, extent;
+	int err;
+
+	memset(v, 0, offsetof(struct oc_vbuffer, rest));
+	v->n = n;
+	v->skip = skip;
+	v->counts = counts;
+	v->displs = displs;
+	v->type = type;
+	err = begin(v, user, min);
+	if (err)
+		return err;
+	if (!oc_type_contiguous(type))
+		return place(v);
+	if (pmpi()->Type_get_extent(type, &lb, &extent))
+		return MPI_ERR_TYPE;
+	place_in_user(v, extent);
+	return MPI_SUCCESS;
+}
+
+int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
+			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min)
+{
+	int err;
+
+	memset(v, 0, offsetof(struct oc_vbuffer, rest));
+	v->n = n;
+	v->skip = -1;
+	v->counts = counts;
+	v->displs = displs;
+	v->types = types;
+	err = begin(v, user, min);
+	return err ? err : place(v);
 }
