@@ -30,9 +30,9 @@
  * through a tool linked below us first, if there is one. */
 #define OC_EXPORT __attribute__((visibility("default")))
 
-/* Calls with large counts. An MPI before MPI 4 has none: a program that looks for them there must
- * not find ours. */
-#if MPI_VERSION >= 4
+/* Calls with large counts. Where the ABI has none, a program that looks for them must not find
+ * ours. */
+#ifdef OC_ABI_LARGE
 #define OC_EXPORT_LARGE OC_EXPORT
 #else
 #define OC_EXPORT_LARGE static inline

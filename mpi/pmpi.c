@@ -92,6 +92,7 @@ static const struct {
 	{"PMPI_Comm_call_errhandler", offsetof(struct oc_pmpi, Comm_call_errhandler)},
 	{"PMPI_Comm_set_errhandler", offsetof(struct oc_pmpi, Comm_set_errhandler)},
 	{"PMPI_Comm_get_errhandler", offsetof(struct oc_pmpi, Comm_get_errhandler)},
+	{"PMPI_Comm_create_errhandler", offsetof(struct oc_pmpi, Comm_create_errhandler)},
 	{"PMPI_Errhandler_free", offsetof(struct oc_pmpi, Errhandler_free)},
 	{"PMPI_Add_error_code", offsetof(struct oc_pmpi, Add_error_code)},
 	{"PMPI_Add_error_string", offsetof(struct oc_pmpi, Add_error_string)},

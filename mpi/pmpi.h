@@ -110,6 +110,7 @@ struct oc_pmpi {
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
 	int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler *);
+	int (*Comm_create_errhandler)(MPI_Comm_errhandler_function *, MPI_Errhandler *);
 	int (*Errhandler_free)(MPI_Errhandler *);
 	int (*Add_error_code)(int, int *);
 	int (*Add_error_string)(int, const char *);

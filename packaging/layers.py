@@ -40,7 +40,7 @@ def room_of(path: str) -> str:
 
 def unit_of(path: str) -> str:
     """A header and its sources, of which there may be one for each architecture, kind of thread or MPI, are one."""
-    return re.sub(r"_(any|x86|kthread|task|openmpi\d+|mpich)$", "", str(Path(path).with_suffix("")))
+    return re.sub(r"_(any|x86|kthread|task|openmpi\d+|mpich|mpi5|constant)$", "", str(Path(path).with_suffix("")))
 
 
 def included(root: Path, files: Iterable[Path]) -> Edges:

@@ -50,6 +50,8 @@ class Mpi:
     #: How its mpirun is told of a variable for the ranks alone.
     variable: Callable[[str, str], list[str]]
     env: Mapping[str, str] = field(default_factory=dict)
+    #: What mpicc is told of the ABI to compile for, where it has several.
+    cflags: tuple[str, ...] = ()
 
 
 OPEN_MPI = Mpi("openmpi", "openmpi4", "mpirun", "mpicc", "mpifort", lambda n, v: ["-x", f"{n}={v}"], MPI_ENV)

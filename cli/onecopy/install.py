@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
-#: The MPIs' binary interfaces that there is a preload library for, and what of Debian its build wants.
-SERVED = {"openmpi4": "libopenmpi-dev", "mpich": "libmpich-dev"}
+#: The MPIs' binary interfaces: there is a preload library for each.
+SERVED = ("openmpi4", "mpich", "mpi5")
 #: What PYTHONPATH holds for this package, and what a started program must not see there.
 CLI = PACKAGE.parent
 #: Libraries and sources within the package, where a wheel has them.

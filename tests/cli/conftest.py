@@ -68,7 +68,7 @@ def stub_libs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libraries of the preload libraries' names."""
     directory = tmp_path_factory.mktemp("libs")
     include = [f"-I{ROOT / name}" for name in ("mpi", "include")]
-    for abi in ("openmpi4", "mpich"):
+    for abi in ("openmpi4", "mpich", "mpi5"):
         compiled(directory / f"libonecopy-{abi}.so", STUB, "-shared", "-fPIC", *include)
     return directory
 

@@ -15,6 +15,12 @@ from runner import OPEN_MPI, Mpi
 HERE = Path(__file__).resolve().parent
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-ffp-contract=off", "-Wall"]
 
+#: Of Fortran, and what gfortran is told for each: mpif.h has no interfaces, so that each call with another type is a
+#: mismatch to it.
+BINDINGS = {"mpifh": ["-fallow-argument-mismatch", "-w"], "usempi": [], "usempif08": []}
+#: The calls of fortran/places.F90.
+PLACES = {"bcast": 1, "allgather": 2, "scatter": 2, "alltoall": 1, "reduce": 1, "gather": 1, "reduce_scatter": 1}
+
 MakeProgram = Callable[..., Path]
 
 
@@ -32,6 +38,7 @@ class Programs:
         if not shutil.which(wrapper):
             pytest.fail(f"{wrapper} is missing: run `make deps`")
         options = CFLAGS if compiler in ("mpicc", "cc") else ["-O1"]
+        options = [*options, *(self.mpi.cflags if compiler == "mpicc" else ())]
         modules = ["-J", str(self.where)] if compiler == "mpifort" else []
         command = [
             wrapper,
@@ -53,6 +60,10 @@ class Programs:
         directory = self.build(library, ["hazards/allocator.c"], "-shared", "-fPIC", *options).parent
         flags = [f"-L{directory}", "-Wl,--no-as-needed", f"-l:{library}", f"-Wl,-rpath,{directory}"]
         return self.build(name, [f"hazards/{name}.c"], *flags, *options)
+
+    def places(self, binding: str, *flags: str) -> Path:
+        source = ["fortran/places.F90"]
+        return self.build(f"places-{binding}", source, f"-D{binding.upper()}", *flags, compiler="mpifort")
 
     def driver(self) -> Path:
         sources = sorted(str(path.relative_to(HERE)) for path in (HERE / "driver").glob("*.c"))

@@ -195,24 +195,6 @@ def test_descriptor_closed_after(runner: Runner, program: MakeProgram, mode: str
     assert served(path, "bcast") == [6] * 3
 
 
-# ---- 8: Fortran -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["mpifh", "usempi", "usempif08"])
-def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
-    # mpif.h has no interfaces: to gfortran each call with another type is a mismatch.
-    flags = ["-fallow-argument-mismatch", "-w"] if name == "mpifh" else []
-    binary = programs.build(name, [f"fortran/{name}.f90"], *flags, compiler="mpifort")
-    path = runner.cwd / "stats"
-    runner.mpirun(3, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
-    assert served(path, "bcast") == [1] * 3
-    assert served(path, "allreduce") == [3] * 3
-    assert served(path, "gatherv") == [3] * 3
-    assert served(path, "scan") == [1] * 3  # by an operator of Fortran's
-    if name != "usempi":
-        assert served(path, "alltoallw") == [1] * 3
-
-
 # ---- from which size on ---------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The MPIs of the MPICH ABI that are here: Debian's MPICH, and those that `onecopy bench --peer` has installed. What
-takes `runner` and `programs` runs once with each."""
+"""The MPIs of the MPICH family that are here: Debian's MPICH, and those that `onecopy bench --peer` has installed, with
+the ABI of the MPI 5 standard as well. What takes `runner` and `programs` runs once with each."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ YIELD = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
 }
 
+# A peer's name with this is that peer with programs compiled for the ABI of the standard.
+STANDARD = "-mpi5"
+
 
 def genv(name: str, value: str) -> list[str]:
     return ["-genv", name, value]
@@ -36,23 +39,27 @@ def debian() -> Mpi | None:
 
 def peer(name: str) -> Mpi | None:
     try:
-        found = peers.peer(name)
+        found = peers.peer(name.removesuffix(STANDARD))
     except peers.MissingError:
         return None
     there = found.mpirun.parent
     env = {**found.env, **YIELD, "I_MPI_PIN": "0"}
-    return Mpi(name, "mpich", str(there / "mpiexec.hydra"), str(there / "mpicc"), str(there / "mpif90"), genv, env)
+    mpiexec, mpicc, mpifort = (str(there / command) for command in ("mpiexec.hydra", "mpicc", "mpif90"))
+    if not name.endswith(STANDARD):
+        return Mpi(name, "mpich", mpiexec, mpicc, mpifort, genv, env)
+    if not (there.parent / "include/mpi_abi.h").exists():
+        return None
+    return Mpi(name, "mpi5", mpiexec, mpicc, mpifort, genv, env, cflags=("-mpi_abi",))
 
 
-FOUND = {mpi.name: mpi for mpi in (debian(), peer("mpich"), peer("intelmpi")) if mpi}
+NAMES = ("mpich", "intelmpi", f"mpich{STANDARD}", f"intelmpi{STANDARD}")
+FOUND = {mpi.name: mpi for mpi in (debian(), *map(peer, NAMES)) if mpi}
 
 
 @pytest.fixture(scope="session", params=list(FOUND) or ["none"])
-def mpi(request: pytest.FixtureRequest, build: Path) -> Mpi:
+def mpi(request: pytest.FixtureRequest) -> Mpi:
     if request.param not in FOUND:
         pytest.skip("no MPICH and no Intel MPI: make deps, or onecopy bench --peer mpich")
-    if not (build / "preload/libonecopy-mpich.so").exists():
-        pytest.skip("libonecopy-mpich.so is not built: no mpi.h of an MPICH was there")
     return FOUND[request.param]
 
 

@@ -37,6 +37,10 @@ def test_same_bytes(runner: Runner, programs: Programs, script: Script) -> None:
     # MPICH alone ends the job in alltoallw of pairs in place.
     ends = re.compile(r"^call alltoallw \S+ \S+ \S+ \w+_int \S+ 1 ")
     script = Script(script.ranks, tuple(x for x in script.lines if not ends.search(x)))
+    if runner.mpi.name.startswith("mpich"):
+        # MPICH 5.0.2 alone takes datatypes that mean nothing where they are for errors, in some scatters and alltoalls.
+        compare(runner, programs, script, alone=False)
+        return
     if runner.mpi.name != "debian":
         compare(runner, programs, script)
         return

@@ -4,24 +4,51 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
-from mpi.programs import Programs
+from mpi.programs import BINDINGS, PLACES, Programs
 from mpi.stats import served
-from runner import Runner
+from runner import Mpi, Runner
 
 
-@pytest.mark.parametrize("name", ["mpifh", "usempi", "usempif08"])
+def modules(mpi: Mpi) -> list[Path]:
+    """Intel MPI has modules for versions of gfortran; its mpif90 looks for them elsewhere."""
+    said = subprocess.run(["gfortran", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
+    version = said.strip().split(".")[0]
+    where = Path(mpi.mpifort).parent.parent / "include/mpi/gfortran"
+    return [path for path in where.glob(f"{version}.*") if (path / "mpi.mod").exists()]
+
+
+def flags(mpi: Mpi, binding: str) -> list[str]:
+    if not shutil.which(mpi.mpifort):
+        pytest.skip(f"{mpi.name} has no Fortran here")
+    if mpi.abi == "mpi5":
+        pytest.skip("no Fortran of the MPI 5 standard's ABI is about")
+    if not mpi.name.startswith("intelmpi") or binding == "mpifh":
+        return BINDINGS[binding]
+    if binding == "usempif08":
+        pytest.skip("Intel MPI's mpi_f08 is for Intel's compiler")
+    if not (found := modules(mpi)):
+        pytest.skip("Intel MPI has no module for this gfortran")
+    return [*BINDINGS[binding], f"-I{found[0]}"]
+
+
+@pytest.mark.parametrize("name", BINDINGS)
 def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
-    if not shutil.which(runner.mpi.mpifort):
-        pytest.skip(f"{runner.mpi.name} has no Fortran here")
-    if runner.mpi.name == "intelmpi" and name != "mpifh":
-        pytest.skip("Intel MPI's modules are for Intel's compiler")
-    flags = ["-fallow-argument-mismatch", "-w"] if name == "mpifh" else []
-    binary = programs.build(name, [f"fortran/{name}.f90"], *flags, compiler="mpifort")
+    binary = programs.build(name, [f"fortran/{name}.f90"], *flags(runner.mpi, name), compiler="mpifort")
     path = runner.cwd / "stats"
     runner.mpirun(3, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert served(path, "bcast") == [1] * 3
     assert served(path, "allreduce") == [3] * 3
     assert served(path, "gatherv") == [3] * 3
     assert served(path, "scan") == [1] * 3  # by an operator of Fortran's
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_places(runner: Runner, programs: Programs, name: str) -> None:
+    binary = programs.places(name, *flags(runner.mpi, name))
+    path = runner.cwd / "stats"
+    runner.mpirun(3, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert [served(path, call) for call in PLACES] == [[times] * 3 for times in PLACES.values()]

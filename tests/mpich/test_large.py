@@ -44,7 +44,7 @@ def test_large(runner: Runner, program: MakeProgram) -> None:
 def linked_mpi(program: Path, env: Mapping[str, str]) -> Path:
     """The library that the program gets."""
     shown = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True, env=env).stdout
-    found = re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", shown)
+    found = re.search(r"libmpi(?:ch|_abi)?\.so\S* => (\S+)", shown)
     assert found, shown
     return Path(found[1])
 

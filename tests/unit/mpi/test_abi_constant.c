@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The tables over an MPICH that lacks what its mpi.h has, and over one of Fortran kinds of 8 bytes.
- */
+/* The tables over a library that lacks what its mpi.h has, and over one of Fortran kinds of 8
+ * bytes. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -16,8 +17,9 @@
 enum library { WHOLE, NO_FORTRAN, WIDE_FORTRAN, LIBRARIES };
 
 static enum library library;
-#define WORLD 7
-#define SELF  8
+#define WORLD ((MPI_Errhandler)7)
+#define SELF  ((MPI_Errhandler)8)
+#define OURS  ((MPI_Errhandler)9)
 static MPI_Errhandler world = WORLD, self = SELF;
 
 struct oc_pmpi oc_pmpi_table;
@@ -52,19 +54,30 @@ static int free_errhandler(MPI_Errhandler *handler)
 	return MPI_SUCCESS;
 }
 
-/* Handles say their type's size, but for pairs. */
+static int create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *handler)
+{
+	*handler = OURS;
+	return MPI_SUCCESS;
+}
+
+/* Of those that are looked at. */
 static size_t size_of(MPI_Datatype type)
 {
 	if (type == MPI_DOUBLE_INT)
 		return 12;
-	return (size_t)(type >> 8 & 0xff) *
-	       (type == MPI_INTEGER && library == WIDE_FORTRAN ? 2 : 1);
+	if (type == MPI_INTEGER)
+		return library == WIDE_FORTRAN ? 8 : 4;
+	if (type == MPI_LOGICAL)
+		return 4;
+	if (type == MPI_REAL16)
+		return 16;
+	return type == MPI_DOUBLE ? 8 : 1;
 }
 
 static int size_x(MPI_Datatype type, MPI_Count *size)
 {
 	if ((type == MPI_INTEGER && library == NO_FORTRAN) || type == MPI_DATATYPE_NULL) {
-		if (world != MPI_ERRORS_RETURN || self != MPI_ERRORS_RETURN)
+		if (world != oc_abi.errors_return || self != oc_abi.errors_return)
 			abort(); /* as that MPI would */
 		return MPI_ERR_TYPE;
 	}
@@ -93,7 +106,7 @@ static int get_version(int *version, int *minor)
 /* Libraries of MPI 4 have no place for what came with MPI 5. */
 static int reduce_local(const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op)
 {
-	if ((type & 0xff) > 0x46)
+	if (sizeof(type) == sizeof(int) && ((uintptr_t)type & 0xff) > 0x46)
 		abort();
 	return in == inout || count != 0 || (op != MPI_SUM && op != MPI_LOR);
 }
@@ -111,7 +124,7 @@ static bool by_mpi(MPI_Op op, MPI_Datatype type, size_t size)
 static bool knows_others(void)
 {
 	return by_mpi(MPI_LOR, MPI_LOGICAL, 4) && !by_mpi(MPI_LAND, MPI_LOGICAL, 4) &&
-	       !by_mpi(MPI_SUM, MPI_LOGICAL, 4) && by_mpi(MPI_SUM, 0x4c00102b, 16) &&
+	       !by_mpi(MPI_SUM, MPI_LOGICAL, 4) && by_mpi(MPI_SUM, MPI_REAL16, 16) &&
 	       by_mpi(MPI_SUM, MPI_INTEGER, 8) == (library == WIDE_FORTRAN) &&
 	       !by_mpi(MPI_OP_NULL, MPI_LOGICAL, 4) && !by_mpi(MPI_REPLACE, MPI_LOGICAL, 4);
 }
@@ -120,8 +133,8 @@ static bool is(MPI_Datatype type, enum oc_type wanted, size_t size)
 {
 	if (oc_abi_type(type) == wanted && oc_type_bytes(type, 1) == size)
 		return true;
-	fprintf(stderr, "library %d, type %x: %d of %zu bytes, not %d of %zu\n", library,
-		(unsigned int)type, oc_abi_type(type), oc_type_bytes(type, 1), wanted, size);
+	fprintf(stderr, "library %d, type %#lx: %d of %zu bytes, not %d of %zu\n", library,
+		(long)type, oc_abi_type(type), oc_type_bytes(type, 1), wanted, size);
 	return false;
 }
 
@@ -133,8 +146,8 @@ static int check(void)
 		fprintf(stderr, "library %d: not as it was before\n", library);
 		return 1;
 	}
-	set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	set_errhandler(MPI_COMM_WORLD, oc_abi.errors_return);
+	set_errhandler(MPI_COMM_SELF, oc_abi.errors_return);
 	return !is(MPI_BYTE, OC_BYTE, 1) || !is(MPI_DOUBLE, OC_DOUBLE, 8) ||
 	       !is(MPI_DOUBLE_INT, OC_DOUBLE_INT, 12) || !is(MPI_LOGICAL, OC_TYPE_NONE, 4) ||
 	       !is(MPI_INTEGER, library == WHOLE ? OC_INT32 : OC_TYPE_NONE, integer[library]) ||
@@ -151,6 +164,7 @@ int main(void)
 	oc_pmpi_table.Type_get_extent = get_extent;
 	oc_pmpi_table.Comm_get_errhandler = get_errhandler;
 	oc_pmpi_table.Comm_set_errhandler = set_errhandler;
+	oc_pmpi_table.Comm_create_errhandler = create_errhandler;
 	oc_pmpi_table.Errhandler_free = free_errhandler;
 	oc_pmpi_table.Get_version = get_version;
 	oc_pmpi_table.Reduce_local = reduce_local;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The ABI of the MPI 5 standard, which several MPIs have beside their own: MPICH 5 and Intel MPI
+ * do. */
+#include "abi_constant.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "pmpi.h"
+
+const bool oc_abi_probe_moves = false; /* not in all of them */
+const bool oc_abi_pmi_first = true;
+
+const struct oc_abi_other oc_abi_others[] = {
+	{MPI_LOGICAL, OC_OPERAND_LOGICAL, 0},	{MPI_LOGICAL1, OC_OPERAND_LOGICAL, 0},
+	{MPI_LOGICAL2, OC_OPERAND_LOGICAL, 0},	{MPI_LOGICAL4, OC_OPERAND_LOGICAL, 0},
+	{MPI_LOGICAL8, OC_OPERAND_LOGICAL, 0},	{MPI_REAL2, OC_OPERAND_REAL, 0},
+	{MPI_REAL16, OC_OPERAND_REAL, 0},	{MPI_COMPLEX4, OC_OPERAND_COMPLEX, 0},
+	{MPI_COMPLEX32, OC_OPERAND_COMPLEX, 0}, {MPI_INTEGER16, OC_OPERAND_INTEGER, 0},
+};
+const size_t oc_abi_other_count = sizeof(oc_abi_others) / sizeof(oc_abi_others[0]);
+
+static void leave(MPI_Comm *comm, int *code, ...)
+{
+}
+
+/*
+ * MPI_ERRORS_RETURN is 0x143 in MPICH 5.0, where Intel MPI 2021 has MPI_ERRORS_ABORT, and 0x142
+ * there, where MPICH has that. A handler that does nothing returns errors in any of them. It lasts
+ * as long as the MPI does.
+ */
+int oc_abi_find_errors_return(MPI_Errhandler *handler)
+{
+	return pmpi()->Comm_create_errhandler(leave, handler) ? -ENOENT : 0;
+}
+
+/* Those of the standard are below 4096, where no object lies. */
+bool oc_abi_op_is_user(MPI_Op op)
+{
+	return (uintptr_t)op >= 4096;
+}

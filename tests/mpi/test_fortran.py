@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fortran's three bindings, which in Open MPI call C's PMPI functions."""
+
+from __future__ import annotations
+
+import pytest
+from mpi.programs import BINDINGS, PLACES, Programs
+from mpi.stats import served
+from runner import Runner
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
+    binary = programs.build(name, [f"fortran/{name}.f90"], *BINDINGS[name], compiler="mpifort")
+    path = runner.cwd / "stats"
+    runner.mpirun(3, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [1] * 3
+    assert served(path, "allreduce") == [3] * 3
+    assert served(path, "gatherv") == [3] * 3
+    assert served(path, "scan") == [1] * 3  # by an operator of Fortran's
+    if name != "usempi":
+        assert served(path, "alltoallw") == [1] * 3
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_places(runner: Runner, programs: Programs, name: str) -> None:
+    path = runner.cwd / "stats"
+    runner.mpirun(3, programs.places(name, *BINDINGS[name]), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert [served(path, call) for call in PLACES] == [[times] * 3 for times in PLACES.values()]
