@@ -2,12 +2,14 @@
 #include "pmpi.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "library.h"
+#include "lookup.h"
 
 struct oc_pmpi oc_pmpi_table;
 struct oc_pmpi oc_tool_table;
@@ -107,53 +109,6 @@ static const struct {
 	{"PMPI_Wait", offsetof(struct oc_pmpi, Wait)},
 };
 
-/* What a library calls itself, or "". Its file may have another name: mpi4py opens libmpi.so. */
-static const char *soname(const struct dl_phdr_info *info)
-{
-	const ElfW(Dyn) *entry = NULL;
-	ElfW(Addr) strings = 0, at = 0;
-
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == DT_STRTAB)
-			strings = entry->d_un.d_ptr;
-		else if (entry->d_tag == DT_SONAME)
-			at = entry->d_un.d_val;
-	}
-	if (!strings || !at)
-		return "";
-	/* The loader has made it an address where it could write there. */
-	return (const char *)(strings < info->dlpi_addr ? info->dlpi_addr + strings : strings) + at;
-}
-
-static int match_library(struct dl_phdr_info *info, size_t size, void *name)
-{
-	static const char *const begins[] = {OC_ABI_LIBRARIES};
-	const char *itself = soname(info);
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-		if (strncmp(itself, begins[i], strlen(begins[i])) != 0)
-			continue;
-		*(char **)name = strdup(info->dlpi_name);
-		return 1;
-	}
-	return 0;
-}
-
-/* The handle of the loaded MPI library; never loads one. */
-static void *find_library(void)
-{
-	char *name = NULL;
-	void *handle = NULL;
-
-	if (dl_iterate_phdr(match_library, &name) && name)
-		handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-	free(name);
-	return handle;
-}
-
 bool oc_pmpi_is_ours(void)
 {
 	pmpi();
@@ -167,7 +122,7 @@ void *oc_pmpi_symbol(const char *name)
 	void *at = dlsym(RTLD_DEFAULT, name);
 
 	if (!at && library)
-		at = dlsym(library, name);
+		at = oc_lookup_next(library, name);
 	return at;
 }
 
@@ -229,9 +184,9 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 	pthread_mutex_lock(&lock);
 	if (oc_pmpi_resolved)
 		goto out;
-	library = find_library();
+	library = oc_library_find();
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		void *function = library ? dlsym(library, entries[i].name)
+		void *function = library ? oc_lookup_next(library, entries[i].name)
 					 : foreign_function(entries[i].name);
 
 		if (!function && (library ? !is_large(entries[i].name) : !i)) {

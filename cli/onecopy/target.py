@@ -71,10 +71,9 @@ def _elf_facts(path: Path, program: elf.Elf) -> dict[str, Any]:
     if mpi.sends_by_itself(path):
         facts["note"] = "long messages by UCX or libfabric are copied by a pointer between programs run under onecopy"
     elif INTERPRETERS.match(path.name):
-        facts["note"] = "an interpreter: modules bring the MPI; mpi4py and the like are served, ctypes is not"
+        facts["note"] = "an interpreter: modules bring the MPI; mpi4py, ctypes and the like are served"
     elif name := looked_up(path):
         facts["mpi"] = f"{name}, which it loads itself (dlopen)"
-        facts["note"] = "calls that it looks up by dlsym go past onecopy; `onecopy run --stats` tells"
     else:
         facts["why"] = "it is linked with no MPI; what it starts may be: name that program"
     return facts

@@ -277,7 +277,6 @@ def test_programs_that_bring_their_mpi(
     loads = compile_c("loads", 'const char *volatile name = "libmpi.so.40"; int main(void) { return !name; }')
     facts = about(onecopy, fake_mpi, loads)
     assert "dlopen" in facts["mpi"]
-    assert "dlsym" in facts["note"]
     script = tmp_path / "script"
     script.write_text("#!/usr/bin/env python3\n")
     script.chmod(0o755)
