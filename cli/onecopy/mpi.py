@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which MPI a command uses: found without running any of its programs."""
+"""Which MPI a command uses: found without running any of its programs (a Python is asked for its mpi4py)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import re
 import shutil
 import stat
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from onecopy import elf
+from onecopy import elf, python, script
 
 #: soname of the MPI library -> (our name of its binary interface, what people call it)
 ABIS = {
@@ -26,6 +27,7 @@ ABIS = {
 ANY = "any"
 #: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
 BELOW = re.compile(r"^lib(ucp|uct|fabric)\.so\.\d+$")
+SYSTEM = {Path(name) for name in ("/bin", "/sbin", "/usr/bin", "/usr/sbin")}
 LAUNCHERS = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.-]\w+)*$")
 
 
@@ -46,6 +48,13 @@ class Refusal(NamedTuple):
     fix: str
 
 
+def _executable(word: str) -> Path | None:
+    path = shutil.which(word)
+    if path is None and "/" not in word:
+        path = shutil.which("./" + word)  # mpirun runs a program of the working directory without a path
+    return Path(path) if path else None
+
+
 def executables(command: Sequence[str]) -> list[Path]:
     """The words of a command line that name executable files, in order. Options never do; a bare word may be found
     through PATH, as the launchers look for programs."""
@@ -53,11 +62,8 @@ def executables(command: Sequence[str]) -> list[Path]:
     for i, word in enumerate(command):
         if not word or (i > 0 and word.startswith("-")):
             continue
-        path = shutil.which(word)
-        if path is None and "/" not in word:
-            path = shutil.which("./" + word)  # mpirun runs a program of the working directory without a path
-        if path:
-            found.append(Path(path))
+        if path := _executable(word):
+            found.append(path)
     return found
 
 
@@ -164,11 +170,9 @@ def refusal_of(path: Path, program: elf.Elf) -> Refusal | None:
     return None
 
 
-def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
-    """The MPI of a command. The first program linked with an MPI decides. Without one (a script, an interpreter) one
-    that sends by what MPIs stand on does, then the launcher, and at last the mpirun in PATH. A refusal is about the
-    program that decides, or, when none does, about the first that is no launcher."""
-    paths = executables(command)
+def _linked(paths: Sequence[Path]) -> tuple[Abi | None, Refusal | None]:
+    """The first program linked with an MPI, or else the first that sends by what MPIs stand on, and why nothing can be
+    preloaded into it. Without one, why not into the first that is no launcher."""
     refusal: Refusal | None = None
     sender: tuple[Abi, Refusal | None] | None = None
     launched = False
@@ -189,6 +193,67 @@ def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
             refusal = why
     if sender:
         return sender
+    return None, refusal
+
+
+def _abi_of_python(path: Path) -> Abi | None:
+    module = python.extension(path)
+    try:
+        return abi_of_program(module, elf.read(module)._replace(interpreter="")) if module else None
+    except elf.NotElfError:
+        return None
+
+
+def _abi_of_script(words: Sequence[str], depth: int) -> Abi | None:
+    """Of what a script may start: a program that is linked with an MPI, a Python, another script, a launcher."""
+    paths = [path for word in words if (path := _executable(word))]
+    for path in paths:
+        try:
+            program = elf.read(path)
+        except elf.NotElfError:
+            continue
+        # What the system brings is linked with an MPI directly, if at all: ldd for every command would take long.
+        direct = path.parent in SYSTEM
+        if abi := _abi_of_names(program.needed, path) if direct else abi_of_program(path, program):
+            return abi
+    return _abi_of_starters(paths, depth) or next(filter(None, map(abi_of_launcher, filter(is_launcher, paths))), None)
+
+
+def _abi_of_starters(paths: Sequence[Path], depth: int = 3) -> Abi | None:
+    """Of what brings its MPI only as it runs: a Python with mpi4py, a script."""
+    for path in paths:
+        if is_launcher(path) or not depth:
+            continue
+        if python.NAME.match(path.name):
+            abi = _abi_of_python(path)
+        elif python.NAME.match(Path(script.interpreter(path)).name):
+            found = _executable(script.interpreter(path))
+            abi = _abi_of_python(found) if found else None
+        else:
+            abi = _abi_of_script(script.words(script.text_of(path), path.parent), depth - 1)
+        if abi:
+            return abi
+    return None
+
+
+def _spoken(command: Sequence[str]) -> Abi | None:
+    """Of what a shell is told in a word of the command: sh -c "..."."""
+    for option, text in pairwise(command):
+        if re.fullmatch(r"-\w*c", option) and re.search(r"\s", text) and (abi := _abi_of_script(script.words(text), 2)):
+            return abi
+    return None
+
+
+def detect(command: Sequence[str]) -> tuple[Abi | None, Refusal | None]:
+    """The MPI of a command. The first program linked with an MPI decides. Without one the first that sends by what MPIs
+    stand on does, then a Python's mpi4py or what a script starts, then the launcher, and at last the mpirun in PATH. A
+    refusal is about the program that decides, or, when none does, about the first that is no launcher."""
+    paths = executables(command)
+    abi, refusal = _linked(paths)
+    if not abi and not refusal:
+        abi = _abi_of_starters(paths) or _spoken(command)
+    if abi:
+        return abi, refusal
     launchers = [path for path in paths if is_launcher(path)]
     if not launchers and (default := shutil.which("mpirun")):
         launchers = [Path(default)]

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from onecopy import elf, mpi, run
+from onecopy import elf, mpi, run, script
 
 #: What a program that looks MPI up by itself, with dlopen and dlsym, has among its strings.
 LOOKED_UP = re.compile(rb"\0(libmpi(?:ch|_abi)?\.so[.\d]*)\0")
@@ -21,16 +21,6 @@ INTERPRETERS = re.compile(r"^(python|pypy|R$|Rscript|perl|ruby|octave)")
 def find(word: str) -> str | None:
     """As the launchers look for programs: PATH, then the working directory."""
     return shutil.which(word) or (shutil.which(f"./{word}") if "/" not in word else None)
-
-
-def script_line(path: Path) -> str:
-    """A script's first line without "#!", "" for what is none."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(256)
-    except OSError:
-        return ""
-    return head[2:].partition(b"\n")[0].decode(errors="replace").strip() if head.startswith(b"#!") else ""
 
 
 def looked_up(path: Path) -> str:
@@ -92,13 +82,16 @@ def examine(word: str) -> dict[str, Any]:
     try:
         facts.update(_elf_facts(path, elf.read(path)))
     except elf.NotElfError:
-        line = script_line(path)
+        line = " ".join(script.first_line(path))
         facts["kind"] = f"script of {line}" if line else "no ELF file, perhaps a script of the shell"
-        facts["note"] = "what it starts decides; where that cannot be seen, the MPI of the mpirun in PATH does"
+        facts["note"] = "what it starts decides; where its text does not tell, the MPI of the mpirun in PATH does"
     if mpi.is_launcher(path):
         facts["why"] = "it is an MPI's launcher: name the program that it starts"
     if "why" in facts:
         return facts
+    abi, _ = mpi.detect([str(path)])
+    if abi and not facts.get("mpi"):
+        facts["mpi"] = f"{abi.title}, as {abi.source} tells"
     library, why = run.choose([str(path)])
     if library is None:
         return {**facts, "why": why}
