@@ -51,14 +51,13 @@ def exported(library: Path) -> set[str]:
     return set(re.findall(r" T (P?MPI_\w+)$", listed.stdout, re.MULTILINE))
 
 
-def form(name: str, libraries: Mapping[str, set[str]]) -> str:
-    """What is said of a call's form with large counts: it is served if any is, and the call has it."""
-    counts = name in COLLECTIVES and name not in UNCOUNTED
-    return "served" if counts and any(f"PMPI_{name}_c" in names for names in libraries.values()) else ""
+def counts(name: str) -> bool:
+    """Whether a call has a form with large counts."""
+    return name in COLLECTIVES and name not in UNCOUNTED
 
 
-def row(name: str, when: str | None, libraries: Mapping[str, set[str]]) -> str:
-    cells = [f"`MPI_{name}`", form(name, libraries), when or "left to the MPI"]
+def row(name: str, when: str | None) -> str:
+    cells = [f"`MPI_{name}`", "served" if when and counts(name) else "", when or "left to the MPI"]
     return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
 
@@ -69,8 +68,8 @@ def others(libraries: Mapping[str, set[str]], when: Mapping[str, str]) -> list[s
 
 
 def table(libraries: Mapping[str, set[str]], when: Mapping[str, str]) -> str:
-    rows = [row(name, when.get(name), libraries) for name in COLLECTIVES]
-    rows += [row(name, when[name], libraries) for name in sorted(when) if name not in COLLECTIVES]
+    rows = [row(name, when.get(name)) for name in COLLECTIVES]
+    rows += [row(name, when[name]) for name in sorted(when) if name not in COLLECTIVES]
     seen = ", ".join(f"`MPI_{name}`" for name in others(libraries, when))
     return "\n".join(
         [
@@ -101,7 +100,7 @@ def disagreements(libraries: Mapping[str, set[str]], when: Mapping[str, str]) ->
             if f"PMPI_{name}" not in names:
                 found.append(f"MPI_{name} is said to be served, and libonecopy-{abi}.so does not export it")
             large = f"PMPI_{name}_c" in names
-            if form(name, libraries) and large == (abi in BEFORE_MPI_4):
+            if counts(name) and large == (abi in BEFORE_MPI_4):
                 found.append(f"libonecopy-{abi}.so {'exports' if large else 'lacks'} MPI_{name}_c")
     return found
 
