@@ -43,6 +43,14 @@ def compare(runner: Runner, program: Path, *argv: str) -> Path:
     return path
 
 
+def test_left_to_the_mpi(runner: Runner, program: MakeProgram) -> None:
+    """Intercommunicators and neighbours; of the former the statistics tell."""
+    path = compare(runner, program("left"))
+    for line in stats(path):
+        assert not any(call["served"] for call in line["calls"].values())
+        assert line["calls"]["alltoallw"]["passed"] >= 1
+
+
 @pytest.mark.parametrize("how", ["only", "again", "inside", "across"])
 def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
     """Without MPI_Init nothing is served; with it, communicators of sessions as all others, while MPI_COMM_WORLD is

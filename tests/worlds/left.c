@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* What is left to the MPI: every collective on an intercommunicator, of which one side is larger,
+ * and those of neighbours. */
+#include <stdbool.h>
+
+#include "../mpi/hazards/pattern.h"
+
+#define N    3000
+#define MOST 16 /* blocks */
+
+static MPI_Comm inter;
+static int side, me, here, there;
+static int out[MOST * N], in[MOST * N];
+static int counts[MOST], displs[MOST], bytes[MOST];
+static MPI_Datatype types[MOST];
+
+static int value(int of_side, int rank, int i)
+{
+	return of_side * 10000000 + rank * 1000000 + i;
+}
+
+static void fill(void)
+{
+	for (int i = 0; i < MOST * N; i++) {
+		out[i] = value(side, me, i);
+		in[i] = -1;
+	}
+}
+
+/* @n elements at @at came from one rank of the other side, where they were from @first on. */
+static void expect(const char *what, int at, int rank, int first, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (in[at + i] != value(!side, rank, first + i))
+			pattern_fail(what);
+}
+
+static void expect_sum(const char *what, int first, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int sum = 0;
+
+		for (int r = 0; r < there; r++)
+			sum += value(!side, r, first + i);
+		if (in[i] != sum)
+			pattern_fail(what);
+	}
+}
+
+/* The root of what goes to, or comes from, side 1: rank 0 of side 0. */
+static int root(void)
+{
+	return side ? 0 : me ? MPI_PROC_NULL : MPI_ROOT;
+}
+
+static void rooted(void)
+{
+	bool roots = !side && !me;
+
+	fill();
+	MPI_Bcast(side ? in : out, N, MPI_INT, root(), inter);
+	if (side)
+		expect("bcast", 0, 0, 0, N);
+	fill();
+	MPI_Scatter(out, N, MPI_INT, in, N, MPI_INT, root(), inter);
+	if (side)
+		expect("scatter", 0, 0, me * N, N);
+	fill();
+	MPI_Scatterv(out, counts, displs, MPI_INT, in, N, MPI_INT, root(), inter);
+	if (side)
+		expect("scatterv", 0, 0, displs[me], N);
+	fill();
+	MPI_Gather(out, N, MPI_INT, in, N, MPI_INT, root(), inter);
+	for (int r = 0; roots && r < there; r++)
+		expect("gather", r * N, r, 0, N);
+	fill();
+	MPI_Gatherv(out, N, MPI_INT, in, counts, displs, MPI_INT, root(), inter);
+	for (int r = 0; roots && r < there; r++)
+		expect("gatherv", displs[r], r, 0, N);
+	fill();
+	MPI_Reduce(out, in, N, MPI_INT, MPI_SUM, root(), inter);
+	if (roots)
+		expect_sum("reduce", 0, N);
+}
+
+static void all(void)
+{
+	fill();
+	MPI_Allgather(out, N, MPI_INT, in, N, MPI_INT, inter);
+	for (int r = 0; r < there; r++)
+		expect("allgather", r * N, r, 0, N);
+	fill();
+	MPI_Allgatherv(out, N, MPI_INT, in, counts, displs, MPI_INT, inter);
+	for (int r = 0; r < there; r++)
+		expect("allgatherv", displs[r], r, 0, N);
+	fill();
+	MPI_Alltoall(out, N, MPI_INT, in, N, MPI_INT, inter);
+	for (int r = 0; r < there; r++)
+		expect("alltoall", r * N, r, me * N, N);
+	fill();
+	MPI_Alltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT, inter);
+	for (int r = 0; r < there; r++)
+		expect("alltoallv", displs[r], r, displs[me], N);
+	fill();
+	MPI_Alltoallw(out, counts, bytes, types, in, counts, bytes, types, inter);
+	for (int r = 0; r < there; r++)
+		expect("alltoallw", displs[r], r, displs[me], N);
+	fill();
+	MPI_Allreduce(out, in, N, MPI_INT, MPI_SUM, inter);
+	expect_sum("allreduce", 0, N);
+	fill();
+	MPI_Reduce_scatter_block(out, in, there * N, MPI_INT, MPI_SUM, inter);
+	expect_sum("reduce_scatter_block", me * there * N, there * N);
+	for (int r = 0; r < here; r++)
+		counts[r] = there * N;
+	fill();
+	MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, inter);
+	expect_sum("reduce_scatter", me * there * N, there * N);
+	MPI_Barrier(inter);
+}
+
+#if MPI_VERSION >= 4
+static void large(void)
+{
+	MPI_Count wide[MOST];
+	MPI_Aint at[MOST];
+
+	for (int r = 0; r < MOST; r++) {
+		wide[r] = N;
+		at[r] = bytes[r];
+	}
+	fill();
+	MPI_Bcast_c(side ? in : out, N, MPI_INT, root(), inter);
+	if (side)
+		expect("bcast_c", 0, 0, 0, N);
+	fill();
+	MPI_Alltoallw_c(out, wide, at, types, in, wide, at, types, inter);
+	for (int r = 0; r < there; r++)
+		expect("alltoallw_c", displs[r], r, displs[me], N);
+	for (int r = 0; r < here; r++)
+		wide[r] = there * N;
+	fill();
+	MPI_Reduce_scatter_c(out, in, wide, MPI_INT, MPI_SUM, inter);
+	expect_sum("reduce_scatter_c", me * there * N, there * N);
+}
+#else
+static void large(void)
+{
+}
+#endif
+
+static void neighbours(int rank, int size)
+{
+	int left = (rank + size - 1) % size, right = (rank + 1) % size, periodic = 1;
+	MPI_Aint at[2] = {0, N * sizeof(int)};
+	MPI_Comm ring;
+
+	MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+	side = 1; /* so that the others are of side 0 */
+	for (int i = 0; i < 2 * N; i++)
+		out[i] = value(0, rank, i);
+	MPI_Neighbor_allgather(out, N, MPI_INT, in, N, MPI_INT, ring);
+	expect("neighbor_allgather", 0, left, 0, N);
+	expect("neighbor_allgather", N, right, 0, N);
+	counts[0] = counts[1] = N;
+	MPI_Neighbor_alltoallw(out, counts, at, types, in, counts, at, types, ring);
+	expect("neighbor_alltoallw", 0, left, N, N);
+	expect("neighbor_alltoallw", N, right, 0, N);
+	MPI_Comm_free(&ring);
+}
+
+int main(int argc, char **argv)
+{
+	int rank, size;
+	MPI_Comm half;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	side = rank > 0;
+	MPI_Comm_split(MPI_COMM_WORLD, side, rank, &half);
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !side, 1, &inter);
+	MPI_Comm_rank(inter, &me);
+	MPI_Comm_size(inter, &here);
+	MPI_Comm_remote_size(inter, &there);
+	for (int r = 0; r < MOST; r++) {
+		counts[r] = N;
+		displs[r] = (here + there - r) * N;
+		bytes[r] = displs[r] * (int)sizeof(int);
+		types[r] = MPI_INT;
+	}
+	rooted();
+	all();
+	large();
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&half);
+	neighbours(rank, size);
+	MPI_Finalize();
+	return 0;
+}
