@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from mpi.programs import MakeProgram
+from mpi.programs import MakeProgram, Programs
 from mpi.stats import served
 from mpi.test_hazards import available
 from runner import Runner
@@ -29,6 +30,16 @@ def test_tool(runner: Runner, program: MakeProgram) -> None:
     path = runner.cwd / "stats"
     runner.mpirun(2, program("tool_large"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert served(path, "allgather") == [1] * 2
+
+
+def test_fortran(runner: Runner, programs: Programs) -> None:
+    if runner.mpi.name != "debian" or not shutil.which(runner.mpi.mpifort):
+        pytest.skip(f"{runner.mpi.name} has no mpi_f08 for gfortran")
+    binary = programs.build("largef08", ["fortran/largef08.f90"], compiler="mpifort")
+    path = runner.cwd / "stats"
+    runner.mpirun(3, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    for call in ("bcast", "allreduce", "allgatherv"):
+        assert served(path, call) == [1] * 3
 
 
 @pytest.mark.long(2)
