@@ -18,7 +18,7 @@
 #include "adapter.h"
 #include "base/clock.h"
 #include "coll.h"
-#include "counts.h"
+#include "count.h"
 #include "record.h"
 
 /* What became of it: served, or why it was left to the MPI. */

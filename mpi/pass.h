@@ -4,7 +4,7 @@
 
 /* Hands a call on to the MPI in the form in which it came: with counts of int, or the large one. */
 
-#include "counts.h"
+#include "count.h"
 #include "pmpi.h"
 
 static inline int oc_pass_bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype type,

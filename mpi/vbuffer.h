@@ -11,7 +11,7 @@
 #include <mpi.h>
 
 #include "bytes/layout.h"
-#include "counts.h"
+#include "count.h"
 #include "exec/op.h"
 #include "segment/node.h"
 #include "type_sizes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OC_MPI_COUNTS_H
-#define OC_MPI_COUNTS_H
+#ifndef OC_MPI_COUNT_H
+#define OC_MPI_COUNT_H
 
 /*
  * Arrays of counts and displacements as a call has them: int, or in its large form MPI_Count and
