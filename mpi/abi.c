@@ -11,9 +11,14 @@ static MPI_Comm blamed(int i)
 	return i ? oc_abi.comm_self : oc_abi.comm_world;
 }
 
+static int count_blamed(void)
+{
+	return oc_abi_blames_self ? OC_ABI_BLAMED : 1;
+}
+
 int oc_abi_silence(MPI_Errhandler before[OC_ABI_BLAMED])
 {
-	for (int i = 0; i < OC_ABI_BLAMED; i++)
+	for (int i = 0; i < count_blamed(); i++)
 		if (pmpi()->Comm_get_errhandler(blamed(i), &before[i]) ||
 		    pmpi()->Comm_set_errhandler(blamed(i), oc_abi.errors_return))
 			return -ENOENT;
@@ -22,7 +27,7 @@ int oc_abi_silence(MPI_Errhandler before[OC_ABI_BLAMED])
 
 void oc_abi_restore(MPI_Errhandler before[OC_ABI_BLAMED])
 {
-	for (int i = 0; i < OC_ABI_BLAMED; i++) {
+	for (int i = 0; i < count_blamed(); i++) {
 		pmpi()->Comm_set_errhandler(blamed(i), before[i]);
 		pmpi()->Errhandler_free(&before[i]);
 	}

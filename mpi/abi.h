@@ -75,9 +75,11 @@ bool oc_abi_op_is_user(MPI_Op op);
  */
 bool oc_abi_is_laid_out(MPI_Datatype type, enum oc_type means);
 
-/* Of errors in calls that have no communicator: MPI 3 has them at the first, MPI 4 at the second.
- */
+/* Of errors in calls that have no communicator: MPI 3 has them at MPI_COMM_WORLD, MPI 4 at
+ * MPI_COMM_SELF. MPICH goes on with the first as long as the second has no handler of its own, and
+ * one that was set there, be it the same again, would take them for good. */
 #define OC_ABI_BLAMED 2
+extern const bool oc_abi_blames_self;
 
 /* To ask for what a library lacks is an error. It shall be returned, not end the job. 0 or
  * -ENOENT. */

@@ -11,6 +11,7 @@
 
 const bool oc_abi_probe_moves = false; /* not in all of them */
 const bool oc_abi_pmi_first = true;
+const bool oc_abi_blames_self = false;
 
 const struct oc_abi_other oc_abi_others[] = {
 	{MPI_LOGICAL, OC_OPERAND_LOGICAL, 0},	{MPI_LOGICAL1, OC_OPERAND_LOGICAL, 0},

@@ -6,6 +6,7 @@
 
 const bool oc_abi_probe_moves = false; /* it only looks at what the process has sent itself */
 const bool oc_abi_pmi_first = true;
+const bool oc_abi_blames_self = false;
 
 const struct oc_abi_other oc_abi_others[] = {
 	{MPI_LOGICAL, OC_OPERAND_LOGICAL, 0},

@@ -11,6 +11,7 @@
 struct oc_abi oc_abi;
 const bool oc_abi_probe_moves = true;
 const bool oc_abi_pmi_first = false;
+const bool oc_abi_blames_self = true;
 
 static struct {
 	const char *name;

@@ -68,6 +68,10 @@ def test_arrived(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(3, program("arrived"))
 
 
+def test_errors_without_a_communicator(runner: Runner, program: MakeProgram) -> None:
+    runner.mpirun(2, program("blamed"))
+
+
 # ---- 2: fork --------------------------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ for module, names in (
         (
             *("progress", "arrived", "fork", "alloc_mem_alignment", "refused", "total_decides"),
             *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels"),
-            *("tool_in_program", "tool_in_library", "mpi_by_dlopen"),
+            *("errors_without_a_communicator", "tool_in_program", "tool_in_library", "mpi_by_dlopen"),
         ),
     ),
     (test_layouts, ("unpacked",)),
