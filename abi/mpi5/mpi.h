@@ -130,6 +130,7 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_LOGICAL2		    ((MPI_Datatype)0x2c8)
 #define MPI_LOGICAL4		    ((MPI_Datatype)0x2d0)
 #define MPI_LOGICAL8		    ((MPI_Datatype)0x2d8)
+#define MPI_LOGICAL16		    ((MPI_Datatype)0x2e0)
 #define MPI_INTEGER1		    ((MPI_Datatype)0x2c1)
 #define MPI_INTEGER2		    ((MPI_Datatype)0x2c9)
 #define MPI_INTEGER4		    ((MPI_Datatype)0x2d1)
@@ -223,5 +224,6 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 
 #include "../calls.inc"
+#include "../calls_large.inc"
 
 #endif

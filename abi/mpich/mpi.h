@@ -211,5 +211,6 @@ typedef int MPI_Datatype;
 #define MPI_STATUSES_IGNORE ((MPI_Status *)1)
 
 #include "../calls.inc"
+#include "../calls_large.inc"
 
 #endif
