@@ -100,7 +100,7 @@ def test_contents(wheel: Path) -> None:
         names = set(archive.namelist())
         metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     libraries = {Path(name).name for name in names if ".so" in name}
-    assert libraries >= {f"libonecopy{which}.so" for which in ("", "-openmpi4", "-mpich", "-mimalloc")}
+    assert libraries >= {f"libonecopy{which}.so" for which in ("", "-openmpi4", "-mpich", "-mpi5", "-mimalloc")}
     modules = {f"onecopy/{path.name}" for path in (ROOT / "cli/onecopy").glob("*.py")}
     assert {name for name in names if name.endswith(".py")} == modules
     assert "onecopy/bench/programs/programs.txt" in names

@@ -20,6 +20,8 @@ static enum library library;
 #define WORLD ((MPI_Errhandler)7)
 #define SELF  ((MPI_Errhandler)8)
 #define OURS  ((MPI_Errhandler)9)
+/* An operator that a program has made: its number in MPICH, an address in the standard's ABI. */
+#define USERS ((MPI_Op)(intptr_t)(int)0x98000002)
 static MPI_Errhandler world = WORLD;
 
 struct oc_pmpi oc_pmpi_table;
@@ -129,7 +131,8 @@ static bool knows_others(void)
 	return by_mpi(MPI_LOR, MPI_LOGICAL, 4) && !by_mpi(MPI_LAND, MPI_LOGICAL, 4) &&
 	       !by_mpi(MPI_SUM, MPI_LOGICAL, 4) && by_mpi(MPI_SUM, MPI_REAL16, 16) &&
 	       by_mpi(MPI_SUM, MPI_INTEGER, 8) == (library == WIDE_FORTRAN) &&
-	       !by_mpi(MPI_OP_NULL, MPI_LOGICAL, 4) && !by_mpi(MPI_REPLACE, MPI_LOGICAL, 4);
+	       !by_mpi(MPI_OP_NULL, MPI_LOGICAL, 4) && !by_mpi(MPI_REPLACE, MPI_LOGICAL, 4) &&
+	       by_mpi(USERS, MPI_LOGICAL, 4);
 }
 
 static bool is(MPI_Datatype type, enum oc_type wanted, size_t size)
