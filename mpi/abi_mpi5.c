@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "abi.h"
 #include "pmpi.h"
@@ -29,11 +30,25 @@ static void leave(MPI_Comm *comm, int *code, ...)
 
 /*
  * MPI_ERRORS_RETURN is 0x143 in MPICH 5.0, where Intel MPI 2021 has MPI_ERRORS_ABORT, and 0x142
- * there, where MPICH has that. A handler that does nothing returns errors in any of them. It lasts
- * as long as the MPI does.
+ * there, where MPICH has that. In another library a handler that does nothing returns errors; it
+ * lasts as long as the MPI does. Not in MPICH 5.0: there the call is a success after such a
+ * handler.
  */
 int oc_abi_find_errors_return(MPI_Errhandler *handler)
 {
+	static const struct {
+		const char *begins;
+		uintptr_t value;
+	} known[] = {{"MPICH", 0x143}, {"Intel(R) MPI", 0x142}};
+	char name[MPI_MAX_LIBRARY_VERSION_STRING];
+
+	oc_pmpi_name(name, sizeof(name));
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strncmp(name, known[i].begins, strlen(known[i].begins)) != 0)
+			continue;
+		*handler = (MPI_Errhandler)known[i].value;
+		return 0;
+	}
 	return pmpi()->Comm_create_errhandler(leave, handler) ? -ENOENT : 0;
 }
 
