@@ -21,32 +21,39 @@ bool oc_pieces_fit(const struct oc_bind *bind)
 	       fits(bind->recv_layout, bind->recv_bytes);
 }
 
-/* Where in the arena one's own slot begins, or NULL. */
-static char *found(const struct oc_bind *bind, enum oc_slot slot)
+/* Whether one's own slot is in the arena, and where there it begins: anywhere, with a layout. */
+static bool find(const struct oc_bind *bind, enum oc_slot slot, uint64_t *origin)
 {
 	const struct oc_place own = oc_bind_place(bind, slot, 0);
 	const struct oc_layout *layout = own.layout;
 	size_t bytes = slot == OC_SLOT_SEND ? bind->send_bytes : bind->recv_bytes;
-	char *low;
+	int64_t low = layout ? layout->low : 0;
+	const char *at;
 
-	if (!layout)
-		return own.base ? oc_heap_find(own.base, bytes) : NULL;
-	low = oc_heap_find(oc_layout_at(own.base, layout->low),
-			   (size_t)(layout->high - layout->low));
-	return low ? oc_layout_at(low, -layout->low) : NULL;
+	if (layout)
+		bytes = (size_t)(layout->high - low);
+	else if (!own.base)
+		return false;
+	at = oc_heap_find(oc_layout_at(own.base, low), bytes);
+	*origin = (uintptr_t)at - (uint64_t)low - oc_heap_range.base;
+	return at;
 }
 
 bool oc_pieces_in_arena(const struct oc_bind *bind, enum oc_slot slot)
 {
-	return found(bind, slot);
+	uint64_t origin;
+
+	return find(bind, slot, &origin);
 }
 
 uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot)
 {
 	const struct oc_place own = oc_bind_place(op->bind, slot, 0);
-	uint64_t origin = (uintptr_t)found(op->bind, slot) - oc_heap_range.base;
 	struct oc_layout *told;
+	uint64_t origin;
 
+	if (!find(op->bind, slot, &origin))
+		return OC_PIECES_NOWHERE;
 	if (!own.layout)
 		return origin;
 	told = oc_keep_take(&op->layouts[slot], oc_layout_size(own.layout->npieces));
