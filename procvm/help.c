@@ -26,6 +26,13 @@
  * halves, or eighths of what is very long, so that who comes late still finds some. */
 #define EIGHTHS_FROM ((size_t)256 << 10) /* bytes of such a piece */
 
+/* A peer that has taken no piece of so many offers in turn has messages of its own to copy, as both
+ * ends of a Sendrecv have. Then one of a few is offered, but of what is long, where an offer costs
+ * nothing that counts. */
+#define IN_VAIN	    8
+#define ONE_OF	    16
+#define ALWAYS_FROM ((size_t)512 << 10)
+
 #define SPINS	 2000
 #define LIVED_MS 10
 
@@ -55,9 +62,10 @@ struct offer {
 	uint32_t pieces;
 };
 
-static struct help *_Atomic own; /* where peers ask; NULL: they do not */
-static const uint32_t *is_mine;	 /* as in struct oc_node */
-static _Atomic bool offering;	 /* a thread of this process has one out */
+static struct help *_Atomic own;    /* where peers ask; NULL: they do not */
+static const uint32_t *is_mine;	    /* as in struct oc_node */
+static _Atomic bool offering;	    /* a thread of this process has one out, and this is its: */
+static uint16_t vain[OC_MAX_RANKS]; /* by peer: offers it took nothing of, or was not made */
 
 static struct help *help_of(const struct oc_node *node, uint32_t rank)
 {
@@ -121,6 +129,16 @@ static size_t piece_bytes(const struct offer *offer, uint32_t index)
 	return offer->bytes - from < offer->piece ? offer->bytes - from : offer->piece;
 }
 
+static bool is_worth_it(uint32_t peer, size_t bytes)
+{
+	if (vain[peer] < IN_VAIN || bytes >= ALWAYS_FROM)
+		return true;
+	if (++vain[peer] < IN_VAIN + ONE_OF)
+		return false;
+	vain[peer] = IN_VAIN;
+	return true;
+}
+
 /* Who asks may be asked no more by the time his offer is there: then he is alone with it. */
 static bool begin(struct oc_node *node, const struct oc_procvm_share *share, bool stream,
 		  struct offer *offer)
@@ -133,6 +151,10 @@ static bool begin(struct oc_node *node, const struct oc_procvm_share *share, boo
 	if (atomic_load_explicit(&theirs->asked, memory_order_relaxed) != FREE || !here ||
 	    atomic_exchange_explicit(&offering, true, memory_order_acquire))
 		return false;
+	if (!is_worth_it(share->peer, share->bytes)) {
+		atomic_store_explicit(&offering, false, memory_order_release);
+		return false;
+	}
 	/* The peer must not be the first to touch it. */
 	if (share->direction == OC_GET)
 		oc_heap_place(here, share->bytes);
@@ -207,6 +229,10 @@ void oc_procvm_copy_with_help(struct oc_node *node, const struct oc_procvm_share
 	help = help_of(node, node->rank);
 	for (; take(help, &offer, &index); taken++)
 		copy(share, index * offer.piece, piece_bytes(&offer, index), stores);
+	if (taken < offer.pieces)
+		vain[share->peer] = 0;
+	else if (vain[share->peer] < IN_VAIN)
+		vain[share->peer]++;
 	if (!wait_for_peer(node, share, offer.pieces - taken))
 		copy(share, 0, share->bytes, stores);
 	end(node, share->peer, &offer);

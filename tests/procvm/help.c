@@ -330,12 +330,55 @@ static void test_stale(struct job *job)
 	leave(&side);
 }
 
+/* How many of @calls short copies are offered to rank 0. */
+static uint64_t offers(const struct job *job, const struct side *side, int calls)
+{
+	const struct help *mine = help_of(side->node, job->rank);
+	uint64_t before = atomic_load(&mine->next) >> 32;
+	struct oc_store_turn stores = {.past = false};
+	struct oc_procvm_share share;
+	struct oc_window_use use;
+
+	oc_window_begin(&use, side->node);
+	share = share_room(job, side, &use, OC_GET);
+	share.bytes = SHARED_MIN;
+	for (int i = 0; i < calls; i++)
+		oc_procvm_copy_with_help(side->node, &share, &stores);
+	oc_window_end(&use);
+	return (atomic_load(&mine->next) >> 32) - before;
+}
+
+/* A peer that takes nothing is asked now and then, and about long copies; once it has, always. */
+static void test_in_vain(struct job *job)
+{
+	struct side side = join(job);
+
+	if (job->rank == 0)
+		CHECK(oc_procvm_help_begin(side.node));
+	CHECK_EQ(oc_node_barrier(side.node), 0);
+	if (job->rank == 1) {
+		CHECK_EQ(offers(job, &side, IN_VAIN), IN_VAIN);
+		CHECK_EQ(offers(job, &side, 4 * ONE_OF), 4);
+	}
+	CHECK_EQ(oc_node_barrier(side.node), 0);
+	while (job->rank == 0 && !job->shared->word[WORD_DONE])
+		help_once(job, &side);
+	while (job->rank == 1 && vain[0])
+		copy_room(job, &side, OC_GET);
+	job->shared->word[WORD_DONE] = 1;
+	CHECK_EQ(oc_node_barrier(side.node), 0);
+	if (job->rank == 1)
+		CHECK_EQ(offers(job, &side, IN_VAIN), IN_VAIN);
+	CHECK_EQ(oc_node_barrier(side.node), 0);
+	leave(&side);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct job_case cases[] = {
 		{"random", 2, 3, test_random}, {"alone", 2, 2, test_alone},
 		{"dead", 2, 2, test_dead},     {"asker_dies", 3, 3, test_asker_dies},
-		{"stale", 3, 3, test_stale},
+		{"stale", 3, 3, test_stale},   {"in_vain", 2, 2, test_in_vain},
 	};
 
 	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
