@@ -100,9 +100,10 @@ static int decline(struct oc_comm *oc, int failure)
 }
 
 /*
- * A program may send before a collective, and look for the message once after it. Where the MPI's
- * collectives come behind its messages on the same way, that has been found: so what is under way
- * is taken in here, too. A look moves a message or more.
+ * A program may send before a barrier, and look for the message once after it. Where the MPI's
+ * barriers come behind its messages on the same way, that has been found: so what is under way
+ * is taken in here, too. A look moves a message or more, and costs 10 to 30 ns, which calls that
+ * move data, and are no barrier by the standard, are spared.
  */
 static void catch_up(const struct oc_comm *oc)
 {
@@ -121,7 +122,7 @@ static int run(struct oc_comm *oc, const struct oc_plan_key *key, struct oc_bind
 		return decline(oc, MPI_ERR_NO_MEM);
 	bind->call = reads_by_call(&plan->shape);
 	err = oc_exec_inline(oc->group, plan, bind);
-	if (!err)
+	if (!err && plan->shape.coll == OC_COLL_BARRIER)
 		catch_up(oc);
 	return err;
 }
