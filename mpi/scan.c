@@ -26,11 +26,11 @@ static int serve(struct oc_comm *oc, enum oc_coll coll, struct oc_bind *bind, co
 	return oc_failure_end(oc, comm, coll, oc_serve(oc, MPI_SUCCESS, &shape, bind));
 }
 
-/* Serves MPI_Scan: large enough; [operator and type](#reductions). */
-static OC_BOTH int scan(bool large, const void *send, void *recv, MPI_Count count,
-			MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+/* Serves MPI_Scan, MPI_Exscan: large enough; [operator and type](#reductions). */
+static OC_BOTH int prefix(enum oc_coll coll, bool large, const void *send, void *recv,
+			  MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct oc_call call = oc_call_begin(OC_COLL_SCAN, 0, comm);
+	struct oc_call call = oc_call_begin(coll, 0, comm);
 	struct oc_bind bind = {0};
 	struct oc_operator own;
 	struct oc_comm *oc = NULL;
@@ -40,55 +40,37 @@ static OC_BOTH int scan(bool large, const void *send, void *recv, MPI_Count coun
 	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
 	if (oc)
-		err = serve(oc, OC_COLL_SCAN, &bind, send, recv, count, comm);
-	else
+		err = serve(oc, coll, &bind, send, recv, count, comm);
+	else if (coll == OC_COLL_SCAN)
 		err = oc_pass_scan(large, send, recv, count, type, op, comm);
+	else
+		err = oc_pass_exscan(large, send, recv, count, type, op, comm);
 	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int PMPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			MPI_Comm comm)
 {
-	return scan(false, send, recv, count, type, op, comm);
+	return prefix(OC_COLL_SCAN, false, send, recv, count, type, op, comm);
 }
 
 OC_EXPORT_LARGE int PMPI_Scan_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 				MPI_Op op, MPI_Comm comm)
 {
-	return pmpi()->Scan_c ? scan(true, send, recv, count, type, op, comm)
+	return pmpi()->Scan_c ? prefix(OC_COLL_SCAN, true, send, recv, count, type, op, comm)
 			      : oc_pass_refused(comm);
-}
-
-/* Serves MPI_Exscan: large enough; [operator and type](#reductions). */
-static OC_BOTH int exscan(bool large, const void *send, void *recv, MPI_Count count,
-			  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-	struct oc_call call = oc_call_begin(OC_COLL_EXSCAN, 0, comm);
-	struct oc_bind bind = {0};
-	struct oc_operator own;
-	struct oc_comm *oc = NULL;
-	size_t bytes;
-	int err;
-
-	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
-		oc = oc_comm_get(&call, comm, bytes);
-	if (oc)
-		err = serve(oc, OC_COLL_EXSCAN, &bind, send, recv, count, comm);
-	else
-		err = oc_pass_exscan(large, send, recv, count, type, op, comm);
-	return oc_call_end(&call, err);
 }
 
 OC_EXPORT int PMPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 			  MPI_Comm comm)
 {
-	return exscan(false, send, recv, count, type, op, comm);
+	return prefix(OC_COLL_EXSCAN, false, send, recv, count, type, op, comm);
 }
 
 OC_EXPORT_LARGE int PMPI_Exscan_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 				  MPI_Op op, MPI_Comm comm)
 {
-	return pmpi()->Exscan_c ? exscan(true, send, recv, count, type, op, comm)
+	return pmpi()->Exscan_c ? prefix(OC_COLL_EXSCAN, true, send, recv, count, type, op, comm)
 				: oc_pass_refused(comm);
 }
 
