@@ -9,8 +9,7 @@
 #include "../procvm/procvm.h"
 #include "base/env.h"
 #include "heap/heap.h"
-
-#define STREAM_FROM ((size_t)32 << 10) /* as mpi/tune.c */
+#include "tune.h"
 
 static uint64_t calls[OC_MECH_COUNT], bytes[OC_MECH_COUNT], helped;
 
@@ -35,7 +34,7 @@ static __attribute__((constructor)) void start(void)
 	if (oc_heap_fd() < 0)
 		oc_note("not used: %s", oc_heap_reason());
 	else
-		oc_procvm_begin_alone(STREAM_FROM, &counts);
+		oc_procvm_begin_alone(OC_STREAM_FROM, &counts);
 }
 
 static __attribute__((destructor)) void tell(void)

@@ -27,7 +27,7 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env)
 	if (!env->min && !heap && !(env->mech & OC_MECH_STAGED))
 		agreed->min[OC_COLL_ALLGATHER] = agreed->min[OC_COLL_ALLGATHERV] = UINT64_MAX;
 	agreed->eager = OC_EAGER_MAX;
-	agreed->stream = 32 << 10;
+	agreed->stream = OC_STREAM_FROM;
 }
 
 bool oc_streams(size_t bytes)

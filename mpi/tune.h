@@ -8,6 +8,9 @@
 #include "adapter.h"
 #include "base/env.h"
 
+/* Bytes from which stores may go past the caches, where nobody has agreed on others. */
+#define OC_STREAM_FROM ((size_t)32 << 10)
+
 /* From which size on each collective is served, and which stores it uses.
  * Called on one rank, which tells the others. */
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env);
