@@ -21,7 +21,7 @@ struct oc_abi oc_abi = {
 	.errors_are_fatal = MPI_ERRORS_ARE_FATAL,
 };
 
-static struct {
+static const struct {
 	MPI_Datatype handle;
 	enum oc_type type;
 } types[] = {

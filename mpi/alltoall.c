@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "buffer.h"
-
 #include "failure.h"
 #include "tune.h"
 #include "vopen.h"
