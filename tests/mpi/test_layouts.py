@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import longform
 import pytest
 from mpi.programs import MakeProgram, Programs
@@ -48,3 +50,27 @@ def test_shared_types(runner: Runner, programs: Programs) -> None:
     binary = programs.build("sharedtypes", ["hazards/sharedtypes.c"], "-lpthread")
     runner.mpirun(2, binary, "20", env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert served(path, "bcast") == [2 * 4 * 20] * 2
+
+
+def available() -> int:
+    """Bytes of memory that may be used without swapping."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+
+
+@pytest.mark.long(1)
+def test_huge_element(runner: Runner, program: MakeProgram) -> None:
+    """One element of more bytes than an int counts, with gaps at both ends: packed and unpacked all the same."""
+    if available() < 8 << 30:
+        pytest.skip("two packed copies of 2 GiB: wants 8 GiB of memory to be free")
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("huge"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}, timeout=240)
+    assert served(path, "bcast") == [1, 1]
+
+
+@pytest.mark.parametrize("words", [1, 256])
+def test_uncommitted_type(runner: Runner, program: MakeProgram, words: int) -> None:
+    """Whatever goes wrong as data is converted is said once, through the communicator's error handler."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("uncommitted"), str(words), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert min(served(path, "gather")) > 0

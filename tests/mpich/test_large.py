@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from mpi.programs import MakeProgram, Programs
 from mpi.stats import served
-from mpi.test_hazards import available
+from mpi.test_layouts import available
 from runner import Runner
 
 FUNCTION = b"PMPI_Bcast_c\0"
