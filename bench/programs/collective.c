@@ -23,6 +23,8 @@ const struct functions functions_linked = {
 	.Reduce = MPI_Reduce,
 	.Allreduce = MPI_Allreduce,
 	.Reduce_scatter = MPI_Reduce_scatter,
+	.Scan = MPI_Scan,
+	.Exscan = MPI_Exscan,
 	.Send = MPI_Send,
 	.Recv = MPI_Recv,
 };
@@ -44,6 +46,8 @@ static const struct {
 	{"MPI_Reduce", offsetof(struct functions, Reduce)},
 	{"MPI_Allreduce", offsetof(struct functions, Allreduce)},
 	{"MPI_Reduce_scatter", offsetof(struct functions, Reduce_scatter)},
+	{"MPI_Scan", offsetof(struct functions, Scan)},
+	{"MPI_Exscan", offsetof(struct functions, Exscan)},
 	{"MPI_Send", offsetof(struct functions, Send)},
 	{"MPI_Recv", offsetof(struct functions, Recv)},
 };
@@ -138,6 +142,18 @@ static void run_reduce_scatter(const struct call *call)
 				  MPI_COMM_WORLD);
 }
 
+static void run_scan(const struct call *call)
+{
+	call->mpi->Scan(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM,
+			MPI_COMM_WORLD);
+}
+
+static void run_exscan(const struct call *call)
+{
+	call->mpi->Exscan(call->send, call->recv, (int)call->words, MPI_FLOAT, MPI_SUM,
+			  MPI_COMM_WORLD);
+}
+
 static const struct collective table[] = {
 	{
 		.name = "bcast",
@@ -208,6 +224,24 @@ static const struct collective table[] = {
 		.origin = FROM_SUM,
 		.mine = true,
 		.run = run_reduce_scatter,
+	},
+	{
+		.name = "scan",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_SCAN,
+		.run = run_scan,
+	},
+	{
+		.name = "exscan",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_ONE,
+		.recv_other = AMOUNT_ONE,
+		.origin = FROM_EXSCAN,
+		.run = run_exscan,
 	},
 	{
 		.name = "scatterv",
@@ -316,12 +350,17 @@ static uint32_t first_summand(uint32_t stamp, int rank)
 	return stamp * 7u + (uint32_t)rank * 13u;
 }
 
+static bool is_summed(const struct collective *op)
+{
+	return op->origin == FROM_SUM || op->origin == FROM_SCAN || op->origin == FROM_EXSCAN;
+}
+
 void collective_prepare(const struct collective *op, const struct call *call, uint32_t stamp)
 {
 	size_t nsend = collective_send_words(op, call, call->rank);
 	size_t nrecv = collective_recv_words(op, call, call->rank);
 
-	if (op->origin == FROM_SUM) {
+	if (is_summed(op)) {
 		uint32_t first = first_summand(stamp, call->rank);
 		float *send = (float *)call->send;
 
@@ -351,13 +390,15 @@ static size_t block_errors(const uint32_t *got, size_t words, uint32_t first, si
 	return errors;
 }
 
-static size_t sum_errors(const struct call *call, size_t words, size_t start, uint32_t stamp)
+/* The sum over the first @ranks ranks. */
+static size_t sum_errors(const struct call *call, size_t words, size_t start, uint32_t stamp,
+			 int ranks)
 {
 	const float *got = (const float *)call->recv;
 	float sums[PERIOD] = {0};
 	size_t errors = 0;
 
-	for (int r = 0; r < call->nranks; r++)
+	for (int r = 0; r < ranks; r++)
 		for (uint32_t i = 0; i < PERIOD; i++)
 			sums[i] += (float)(int)((first_summand(stamp, r) + i) % PERIOD);
 	for (size_t i = 0; i < words; i++)
@@ -398,7 +439,12 @@ size_t collective_errors(const struct collective *op, const struct call *call, u
 		start = 0;
 		for (int r = 0; op->mine && r < call->rank; r++)
 			start += (size_t)call->shares[r];
-		return sum_errors(call, words, start, stamp);
+		return sum_errors(call, words, start, stamp, call->nranks);
+	case FROM_SCAN:
+		return sum_errors(call, words, 0, stamp, call->rank + 1);
+	case FROM_EXSCAN:
+		/* Before rank 0 there is nobody: what it receives is not defined. */
+		return call->rank ? sum_errors(call, words, 0, stamp, call->rank) : 0;
 	case FROM_NOBODY:
 		break;
 	}

@@ -40,6 +40,8 @@ enum origin {
 	FROM_EACH,    /* a block of every rank, in rank order */
 	FROM_COLUMNS, /* a column of every rank, side by side: strided.h */
 	FROM_SUM,     /* the sum over all ranks */
+	FROM_SCAN,    /* over those up to this one */
+	FROM_EXSCAN,  /* over those before it */
 };
 
 /* The functions of MPI that the operations call. */
@@ -72,6 +74,10 @@ struct functions {
 			 MPI_Comm comm);
 	int (*Reduce_scatter)(const void *send, void *recv, const int counts[], MPI_Datatype type,
 			      MPI_Op op, MPI_Comm comm);
+	int (*Scan)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+		    MPI_Comm comm);
+	int (*Exscan)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+		      MPI_Comm comm);
 	int (*Send)(const void *buffer, int count, MPI_Datatype type, int peer, int tag,
 		    MPI_Comm comm);
 	int (*Recv)(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,

@@ -35,7 +35,7 @@ from onecopy.variant import MPIS, BenchError, Variant, choose_variants, rival_li
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
 OF_BLOCKS = ("scatterv", "gatherv", "alltoallv")
 STRIDED = ("strided_allgather", "alltoallw")
-OTHERS = ("reduce_scatter", *OF_BLOCKS, *STRIDED, "barrier", *cells.MESSAGES)
+OTHERS = ("reduce_scatter", "scan", "exscan", *OF_BLOCKS, *STRIDED, "barrier", *cells.MESSAGES)
 SIZES = "16K,64K,256K,1M,4M"
 MESSAGE_SIZES = "4K,16K,64K,256K,1M,4M,16M"
 SMALL_SIZES = "8,64,512,4K"
@@ -126,12 +126,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timing", choices=["loop", "call"], default="loop", help="a loop of calls, or each after a barrier"
     )
     parser.add_argument(
+        "--mpi",
+        choices=MPIS,
+        default="mpi",
+        help="the MPI that onecopy is measured on: the one in PATH, which is the default, or one that --peer has"
+        " installed; it then is what --against calls mpi",
+    )
+    parser.add_argument(
         "--against",
         type=rival_list,
         default=["mpi"],
         metavar="LIST",
         help=f"what to run beside onecopy, of {', '.join(MPIS)}, or the directory of another build"
-        " of onecopy (default: mpi, the one in PATH)",
+        " of onecopy (default: mpi, the one that onecopy is measured on)",
     )
     parser.add_argument(
         "--peer",

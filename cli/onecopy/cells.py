@@ -208,7 +208,7 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
     """Bytes that one call copies on the node when it copies each of them once; None where that says nothing.
 
     A copy reads a byte and writes one. A reduction of n buffers into one reads n and writes 1, so it counts as
-    (n + 1) / 2 copies; an allreduce as n. A rank's own block counts: MPI demands it without MPI_IN_PLACE.
+    (n + 1) / 2 copies; an allreduce and a scan as n. A rank's own block counts: MPI demands it without MPI_IN_PLACE.
     """
     factors: dict[str, float] = {
         "bcast": ranks - 1,
@@ -224,6 +224,8 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
         "reduce": (ranks + 1) / 2,
         "allreduce": ranks,
         "reduce_scatter": (ranks + 1) / 2,
+        "scan": ranks,
+        "exscan": ranks - 1,
     }
     return factors[collective] * size if collective in factors else None
 

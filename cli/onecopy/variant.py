@@ -13,7 +13,7 @@ from rich.console import Console
 
 from onecopy import cells, mpi, peers, run
 
-MPIS = ("mpi", *peers.PACKAGES)  # the one in PATH, and peers
+MPIS = (cells.BASELINE, *peers.PACKAGES)
 
 
 class BenchError(RuntimeError):
@@ -41,7 +41,7 @@ def rival_list(text: str) -> list[str]:
 
 
 def our_library(base: peers.Mpi) -> Path:
-    """The preload library for the MPI in PATH. BenchError when there is none."""
+    """The preload library for the MPI it is measured on. BenchError when there is none."""
     abi = mpi.abi_of_launcher(base.mpirun)
     if abi is None:
         raise BenchError(f"{base.mpirun} does not tell which MPI it belongs to")
@@ -71,12 +71,14 @@ def choose_variants(args: argparse.Namespace, console: Console) -> list[Variant]
     for name in args.peer:
         with console.status(f"installing {name} into {peers.cache() / 'peers'}"):
             peers.install(name)
-    names = list(dict.fromkeys([*args.against, *args.peer]))
-    base = peers.installed()
+    names = list(dict.fromkeys(cells.BASELINE if name == args.mpi else name for name in [*args.against, *args.peer]))
+    base = peers.resolve(args.mpi)
     library = our_library(base)
     passed_on = {k: v for k, v in os.environ.items() if k.startswith("ONECOPY_") and k != "ONECOPY_STATS"}
     variants = [
-        Variant(name, peers.resolve(name)) if name in MPIS else other_build(Path(name), base, library.name, passed_on)
+        other_build(Path(name), base, library.name, passed_on)
+        if name not in MPIS
+        else Variant(name, base if name == cells.BASELINE else peers.resolve(name))
         for name in names
     ]
     if len({v.name for v in variants}) < len(variants):

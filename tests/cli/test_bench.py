@@ -144,7 +144,7 @@ def run_bench(onecopy: Command, cache: Path, output: Path, *words: str, against:
 @pytest.mark.long(2)
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
-    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,"
+    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,scan,exscan,"
     names += ",".join(["scatterv,gatherv,alltoallv,strided_allgather,alltoallw,barrier", *cells.MESSAGES])
     run_bench(onecopy, cache, tmp_path / "out", "--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
@@ -184,6 +184,24 @@ def test_against_another_build(onecopy: Command, cache: Path, build: Path, tmp_p
     shutil.rmtree(other / "preload")
     done = onecopy("bench", f"--against={other}", "--output", tmp_path / "none")
     assert (done.returncode, "holds no libonecopy-" in done.stderr) == (1, True)
+
+
+def test_on_another_mpi(onecopy: Command, tmp_path: Path) -> None:
+    """onecopy on MPICH beside MPICH alone, whatever stands in PATH. Debian's stands in for what --peer installs."""
+    binaries = tmp_path / "onecopy" / "peers" / "mpich" / "bin"
+    binaries.mkdir(parents=True)
+    (binaries.parent / ".complete").touch()
+    for ours, theirs in (("mpirun", "mpirun.mpich"), ("mpicc", "mpicc.mpich")):
+        found = shutil.which(theirs) or pytest.fail(f"{theirs} is missing: run `make deps`")
+        (binaries / ours).write_text(f'#!/bin/sh\nexec {found} "$@"\n')
+        (binaries / ours).chmod(0o755)
+    words = ["--mpi=mpich", "--ranks=2", "--sizes=64K", "--rounds=1", "--collectives=bcast"]
+    run_bench(onecopy, tmp_path, tmp_path / "out", *words)
+    facts = json.loads((tmp_path / "out" / "machine.json").read_text())
+    assert [version.split()[0] for version in facts["variants"].values()] == ["MPICH", "MPICH"]
+    rows = cells.read(Row, tmp_path / "out" / "times.csv")
+    assert {r.variant for r in rows} == {"mpi", "onecopy"}
+    assert all(r.errors == 0 and r.usec > 0 for r in rows)
 
 
 def test_overhead_within_one_process(onecopy: Command, cache: Path, tmp_path: Path) -> None:
