@@ -79,4 +79,4 @@ def of(command: Sequence[str], status: int, interrupted: int) -> str:
         return f"{Path(command[0]).name} {ending(status)} before any rank was in MPI_Init"
     if program and STARTER.match(name):
         return f"{name} started no program that called MPI_Init"
-    return f"{name} did not call MPI_Init, or looked it up by dlsym (ctypes and the like)"
+    return f"{name} did not call MPI_Init (MPI sessions without it are left to the MPI)"

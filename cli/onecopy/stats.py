@@ -45,7 +45,8 @@ LEGEND = (
     "size: bytes of the message or, in Scatter, Gather, Allgather and Alltoall, of one block.",
     "calls, data: of all ranks; data is what the send and receive buffers of the calls hold.",
     "mean, min, max: seconds a rank was inside, waiting included.",
-    "share: the mean's part of the run, which is counted from MPI_Init to MPI_Finalize.",
+    "share: the mean's part of the run, which is counted from MPI_Init to MPI_Finalize; the times of a rank's threads"
+    " add up, to more than that where several are inside at once.",
 )
 
 
@@ -275,8 +276,9 @@ def lines(job: Job) -> list[str]:
     said = [text]
     if everything.calls:
         inside, ours = job.mean(everything), job.mean(served)
+        threads = ", its threads added up" if inside > job.seconds else ""
         said.append(
-            f"inside collectives: {seconds(inside)} s a rank ({share(inside, job.seconds)} of the run), "
+            f"inside collectives: {seconds(inside)} s a rank ({share(inside, job.seconds)} of the run{threads}), "
             f"{seconds(ours)} s of it in served ones"
         )
     if others:

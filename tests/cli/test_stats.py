@@ -95,6 +95,11 @@ def test_times_are_per_rank() -> None:
     assert "below 8 KiB" in text
 
 
+def test_threads_may_be_inside_for_longer_than_the_run() -> None:
+    text = "\n".join(stats.lines(stats.Job([report(cells=[cell(ms=6000)])])))
+    assert "6.000 s a rank (150.0 % of the run, its threads added up)" in text
+
+
 def test_missing_ranks_are_named() -> None:
     job = stats.Job([report(1, 4), report(2, 4, state=record.RUNNING)])
     text = "\n".join(stats.lines(job))
