@@ -7,7 +7,12 @@
 #include "bytes/stream.h"
 
 /* Of shorter pieces the partial lines at both ends count for too much. */
-#define STREAM_PIECE ((size_t)4 << 10)
+#define STREAM_PIECE ((size_t)512)
+
+/* How far ahead of a copy its source is asked for, where that is not likely to be in a cache. */
+#define AHEAD	   ((size_t)2 << 10)
+#define AHEAD_FROM ((size_t)16 << 10)
+#define LINE	   64
 
 /* Where a copy is in a sequence. */
 struct cursor {
@@ -183,9 +188,31 @@ struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off)
 	return run_of(&cursor);
 }
 
+/* What has not been asked for. */
+struct scout {
+	struct cursor cursor;
+	size_t left;
+};
+
+/* Asks for what lies up to AHEAD bytes before the last @len. Processors guess by themselves what
+ * comes next in a piece, but not where the next one is. */
+static void look_ahead(struct scout *scout, size_t len)
+{
+	while (scout->left && scout->left + AHEAD > len) {
+		size_t part = scout->left < AHEAD ? scout->left : AHEAD;
+		const char *at = run_at(&scout->cursor, &part);
+
+		for (const char *line = at; line < at + part; line += LINE)
+			__builtin_prefetch(line);
+		advance(&scout->cursor, part);
+		scout->left -= part;
+	}
+}
+
 void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len, bool stream)
 {
 	struct cursor to = begin(dst), from = begin(src);
+	struct scout scout = {.cursor = from, .left = from.layout && len >= AHEAD_FROM ? len : 0};
 	bool streamed = false;
 
 	while (len) {
@@ -193,6 +220,7 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 		char *at = run_at(&to, &part);
 		const char *what = run_at(&from, &part);
 
+		look_ahead(&scout, len);
 		if (at != what && stream && part >= STREAM_PIECE) {
 			oc_stream_bytes(at, what, part);
 			streamed = true;
