@@ -44,7 +44,7 @@ bool oc_type_contiguous(MPI_Datatype type)
 	if (!oc_typemap_envelope(type, &integers, &addresses, &types, &combiner))
 		return false;
 	/* Predefined types have gaps too: MPI_DOUBLE_INT and its like. */
-	if (combiner == MPI_COMBINER_NAMED)
+	if (oc_typemap_is_leaf(combiner))
 		return !pmpi()->Type_get_extent(type, &lb, &extent) &&
 		       !pmpi()->Type_size_x(type, &size) && lb == 0 && extent == size;
 	/* Of the derived ones a dense one may still be out of order. */
@@ -55,7 +55,7 @@ bool oc_type_contiguous(MPI_Datatype type)
 		return false;
 	dense = oc_type_contiguous(inner);
 	if (!oc_typemap_envelope(inner, &integers, &addresses, &types, &inner_combiner) ||
-	    inner_combiner != MPI_COMBINER_NAMED)
+	    !oc_typemap_is_leaf(inner_combiner))
 		pmpi()->Type_free(&inner);
 	return dense;
 }

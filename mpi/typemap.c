@@ -207,8 +207,7 @@ static int add_struct(struct runs *runs, const struct contents *of, int depth)
 	return err;
 }
 
-/* Predefined, or as good as: nobody frees it. */
-static bool is_leaf(int combiner)
+bool oc_typemap_is_leaf(int combiner)
 {
 	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
 	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
@@ -234,7 +233,7 @@ static void contents_free(struct contents *of)
 
 	for (int i = 0; i < of->types; i++)
 		if (!oc_typemap_envelope(of->type[i], &integers, &addresses, &types, &combiner) ||
-		    !is_leaf(combiner))
+		    !oc_typemap_is_leaf(combiner))
 			pmpi()->Type_free(&of->type[i]);
 	free(of->integer);
 	free(of->address);
@@ -292,8 +291,8 @@ static int flatten(MPI_Datatype type, struct runs *runs, int depth)
 		return -E2BIG;
 	if (!oc_typemap_envelope(type, &of.integers, &of.addresses, &of.types, &of.combiner))
 		return -ENOTSUP;
-	return is_leaf(of.combiner) ? add_leaf(runs, type)
-				    : flatten_derived(type, &of, runs, depth + 1);
+	return oc_typemap_is_leaf(of.combiner) ? add_leaf(runs, type)
+					       : flatten_derived(type, &of, runs, depth + 1);
 }
 
 /* What the MPI says of a type that is none of its constructors: if that differs, we do not
@@ -385,7 +384,7 @@ struct oc_typemap *oc_typemap_get(MPI_Datatype type)
 	struct oc_typemap *map = attached(type);
 
 	if (!map && oc_typemap_envelope(type, &integers, &addresses, &types, &combiner) &&
-	    !is_leaf(combiner) && is_committed(type)) {
+	    !oc_typemap_is_leaf(combiner) && is_committed(type)) {
 		map = calloc(1, sizeof(*map));
 		if (!map)
 			return NULL;

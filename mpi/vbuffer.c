@@ -185,10 +185,10 @@ static int convert(struct oc_vbuffer *v, bool pack)
 	return err;
 }
 
-/* The heap's pages are all there, and never copied. */
+/* In memory that can have holes: the heap's pages are all there, and never copied. */
 static bool is_foreign(const struct oc_vbuffer *v)
 {
-	return v->bytes && !v->copy && !v->layout && !v->types && !oc_heap_find(v->at, v->bytes);
+	return v->bytes && v->plain && !v->copy && !oc_heap_find(v->at, v->bytes);
 }
 
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v)

@@ -28,7 +28,8 @@ struct oc_vbuffer {
 	uint64_t *len; /* [n] bytes served, 0: none; behind it there is room for [n] more */
 	uint64_t *put; /* [n] where in the copy, if anywhere: OC_VBUFFER_NOWHERE */
 	int n;
-	int skip; /* as given when it was opened */
+	int skip;   /* as given when it was opened */
+	bool plain; /* all blocks where they lie, of a type without gaps: off counts from at */
 	void *user;
 	struct oc_counts counts;
 	struct oc_counts displs;

@@ -186,6 +186,7 @@ static void place_in_user(struct oc_vbuffer *v, MPI_Aint extent)
 			high = at + (ptrdiff_t)v->len[i];
 		any = true;
 	}
+	v->plain = true;
 	v->at = (char *)v->user + low;
 	v->bytes = (size_t)(high - low);
 	for (int i = 0; i < v->n; i++)

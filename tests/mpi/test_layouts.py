@@ -74,3 +74,19 @@ def test_uncommitted_type(runner: Runner, program: MakeProgram, words: int) -> N
     path = runner.cwd / "stats"
     runner.mpirun(3, program("uncommitted"), str(words), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert min(served(path, "gather")) > 0
+
+
+def test_kinds(runner: Runner, program: MakeProgram) -> None:
+    """Types of Fortran's kinds are predefined: what takes a type apart does not free them."""
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("kinds"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [12, 12]
+
+
+@pytest.mark.parametrize("heap", ["on", "off"])
+def test_displaced_blocks(runner: Runner, program: MakeProgram, heap: str) -> None:
+    """Blocks that touch, counted by an extent that is not their size, are in one piece."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("displaced"), env={"ONECOPY_MIN": "1", "ONECOPY_HEAP": heap, "ONECOPY_STATS": str(path)})
+    for call in ("scatterv", "alltoallv", "gatherv"):
+        assert min(served(path, call)) > 0
