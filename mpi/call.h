@@ -37,6 +37,7 @@ enum oc_outcome {
 	OC_OUTCOME_SETUP,    /* it has none of ours: a member lacked a board or memory */
 	OC_OUTCOME_OPERATOR, /* not one of those reduced here, or not of that type */
 	OC_OUTCOME_IN_PLACE, /* Alltoallv, Alltoallw */
+	OC_OUTCOME_FREED,    /* in a callback of the communicator's own end */
 	OC_OUTCOME_INVALID,  /* the MPI is to report it */
 	OC_OUTCOME_COUNT
 };
@@ -68,6 +69,17 @@ static inline struct oc_call oc_call_begin(enum oc_coll coll, int root, MPI_Comm
 		.coll = (uint8_t)coll,
 		.outcome = OC_OUTCOME_IDLE,
 	};
+}
+
+/* False on ranks of an intercommunicator that have no part in the call, or get or send all of it
+ * (MPI_PROC_NULL, MPI_ROOT): their other arguments may be anything. */
+static inline bool oc_call_has_root(struct oc_call *call)
+{
+	if (__builtin_expect(call->root >= 0, 1))
+		return true;
+	if (oc_adapter.active)
+		call->outcome = OC_OUTCOME_INTER;
+	return false;
 }
 
 /* @err is what the call returns, and is returned. */

@@ -10,7 +10,6 @@
 #include "base/env.h"
 
 _Thread_local struct oc_comm_last oc_comm_last;
-unsigned int oc_comm_freed;
 
 /*
  * Every rank has to count a communicator's calls: one that did not would be missing where the
@@ -156,13 +155,16 @@ static bool members_on_node(MPI_Comm comm, int size)
 {
 	int ranks[OC_MAX_RANKS], worlds[OC_MAX_RANKS];
 	MPI_Group group;
+	int processes;
 	bool here;
 
 	if (pmpi()->Comm_group(comm, &group))
 		return false;
 	for (int i = 0; i < size; i++)
 		ranks[i] = i;
-	here = !pmpi()->Group_translate_ranks(group, size, ranks, oc_adapter.world_group, worlds);
+	/* MPICH's communicators of threads (MPIX_Threadcomm_init) have more ranks than that. */
+	here = !pmpi()->Group_size(group, &processes) && processes == size &&
+	       !pmpi()->Group_translate_ranks(group, size, ranks, oc_adapter.world_group, worlds);
 	for (int i = 0; i < size && here; i++)
 		here = worlds[i] >= 0 && worlds[i] < oc_adapter.world_size &&
 		       oc_adapter.node_of_world[worlds[i]] >= 0;
@@ -250,11 +252,15 @@ static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 	int found = 0, inter = 0;
 	bool attached = true;
 
-	if (oc_comm_last.comm == comm && oc_comm_last.freed == now && oc_comm_last.oc)
+	if (oc_comm_is_last(comm))
 		return oc_comm_last.oc;
 	call->outcome = OC_OUTCOME_INVALID;
 	if (!comm || comm == oc_abi.comm_null)
 		return NULL;
+	call->outcome = OC_OUTCOME_FREED;
+	if (oc_comm_is_freed(comm))
+		return NULL;
+	call->outcome = OC_OUTCOME_INVALID;
 	if (pmpi()->Comm_get_attr(comm, oc_adapter.keyval, &oc, &found))
 		return NULL;
 	if (!found) {
@@ -296,6 +302,25 @@ int oc_comm_ranks(struct oc_call *call, MPI_Comm comm)
 		return 0;
 	}
 	return size;
+}
+
+bool oc_comm_rank(struct oc_call *call, MPI_Comm comm, int *rank)
+{
+	int inter = 0;
+
+	if (!oc_call_known(call) || !oc_call_has_root(call))
+		return false;
+	if (oc_comm_is_last(comm)) {
+		*rank = oc_comm_last.oc->rank;
+		return true;
+	}
+	if (comm && comm != oc_abi.comm_null && !pmpi()->Comm_rank(comm, rank) &&
+	    /* A number of this group may be the root of the other. */
+	    (*rank != call->root || (!pmpi()->Comm_test_inter(comm, &inter) && !inter)))
+		return true;
+	if (oc_adapter.active)
+		call->outcome = inter ? OC_OUTCOME_INTER : OC_OUTCOME_INVALID;
+	return false;
 }
 
 struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes)

@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include "call.h"
+#include "comm_free.h"
 #include "exec/group.h"
 
 /* One communicator, attached to it as an attribute. */
@@ -31,7 +32,13 @@ struct oc_comm_last {
 	unsigned int freed;
 };
 extern _Thread_local struct oc_comm_last oc_comm_last __attribute__((tls_model("initial-exec")));
-extern unsigned int oc_comm_freed;
+
+/* Whether it is @comm, and still is: its oc stands then. */
+static inline bool oc_comm_is_last(MPI_Comm comm)
+{
+	return oc_comm_last.comm == comm && oc_comm_last.oc &&
+	       oc_comm_last.freed == __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE);
+}
 
 /* oc_comm_get() of any other. */
 struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes);
@@ -45,8 +52,7 @@ static inline struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, s
 {
 	struct oc_comm *oc = oc_comm_last.oc;
 
-	if (oc_comm_last.comm != comm || !oc || !oc_adapter.active || !oc->tried ||
-	    oc_comm_last.freed != __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE))
+	if (!oc_comm_is_last(comm) || !oc_adapter.active || !oc->tried)
 		return oc_comm_find(call, comm, bytes);
 	call->outcome = oc->outcome;
 	return oc->group ? oc : NULL;
@@ -61,6 +67,11 @@ static inline struct oc_comm *oc_comm_leave(struct oc_comm *oc)
 
 /* How many ranks a communicator has; 0 where the call is the MPI's in any case. */
 int oc_comm_ranks(struct oc_call *call, MPI_Comm comm);
+
+/* This rank, for who is to tell the root's arguments from others'. False where none of them may be
+ * looked at, for the call is the MPI's in any case: of intercommunicators' ranks some have others.
+ */
+bool oc_comm_rank(struct oc_call *call, MPI_Comm comm, int *rank);
 
 /* What a call counts for whose bytes not every rank knows. */
 #define OC_CREDIT_CALL ((size_t)64 << 10)

@@ -62,8 +62,7 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 	size_t bytes;
 	int rank, err;
 
-	if (!oc_call_known(&call) || !comm || comm == oc_abi.comm_null ||
-	    pmpi()->Comm_rank(comm, &rank))
+	if (!oc_comm_rank(&call, comm, &rank))
 		goto pass;
 	if (!(rank == root ? oc_eligible(&call, rcount, rtype, &bytes)
 			   : oc_eligible(&call, scount, stype, &bytes)))

@@ -99,6 +99,7 @@ struct oc_pmpi {
 	int (*Comm_group)(MPI_Comm, MPI_Group *);
 	int (*Comm_dup)(MPI_Comm, MPI_Comm *);
 	int (*Comm_free)(MPI_Comm *);
+	int (*Comm_disconnect)(MPI_Comm *);
 	int (*Comm_create_group)(MPI_Comm, MPI_Group, int, MPI_Comm *);
 	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
 	int (*Comm_create_keyval)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *,
@@ -115,6 +116,7 @@ struct oc_pmpi {
 	int (*Add_error_code)(int, int *);
 	int (*Add_error_string)(int, const char *);
 	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
+	int (*Group_size)(MPI_Group, int *);
 	int (*Group_incl)(MPI_Group, int, const int *, MPI_Group *);
 	int (*Group_free)(MPI_Group *);
 	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int,

@@ -40,7 +40,8 @@ static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count co
 	size_t bytes;
 	int err;
 
-	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
+	if (oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes) &&
+	    oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
 	if (oc && root >= 0 && root < oc->size)
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
@@ -123,7 +124,8 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 		total += len[r];
 	}
 	shape = oc_shape_of(oc, OC_COLL_REDUCE_SCATTER, 0, total);
-	shape.in_place = send == MPI_IN_PLACE;
+	/* Which the standard forbids, but MPIs do as well. */
+	shape.in_place = send == MPI_IN_PLACE || send == recv;
 	bind->send = shape.in_place ? recv : send;
 	bind->send_bytes = total;
 	bind->recv = recv;

@@ -49,8 +49,7 @@ static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_D
 	size_t bytes;
 	int rank, err;
 
-	if (!oc_call_known(&call) || !comm || comm == oc_abi.comm_null ||
-	    pmpi()->Comm_rank(comm, &rank))
+	if (!oc_comm_rank(&call, comm, &rank))
 		goto pass;
 	if (!(rank == root ? oc_eligible(&call, scount, stype, &bytes)
 			   : oc_eligible(&call, rcount, rtype, &bytes)))

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ends while something else goes on: communicators that are freed, memory that is replaced."""
+
+from __future__ import annotations
+
+import pytest
+from mpi.programs import MakeProgram
+from mpi.stats import served
+from runner import Runner
+
+
+@pytest.mark.parametrize("least", ["", "1"], ids=["default", "all-served"])
+def test_collectives_in_delete_callbacks(runner: Runner, program: MakeProgram, least: str) -> None:
+    """They are the MPI's on every rank, whenever that has set the attribute; the next communicator is a new one."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_STATS": str(path), **({"ONECOPY_MIN": least} if least else {})}
+    runner.mpirun(3, program("ending"), env=env)
+    calls = served(path, "bcast")
+    assert len(calls) == 3
+    # Of the eight turns: three on the first communicator, and three on the second where that has not one rank.
+    assert all(
+        n == (24 if rank == min(range(3), key=lambda r: calls[r]) else 48) if least else n > 0
+        for rank, n in enumerate(calls)
+    )
