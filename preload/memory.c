@@ -46,7 +46,7 @@ static int advise_fork(void *p, size_t bytes, int advice)
 
 	if (from % OC_HEAP_PAGE == 0 &&
 	    (advise_shared(from, to, advice, base, size, (char *)base, &err) ||
-	     advise_shared(from, to, advice, oc_heap_static.from, oc_heap_static.bytes,
+	     advise_shared(from, to, advice, oc_heap_static.from, oc_heap_static.mapped,
 			   oc_heap_static.at, &err)))
 		return err;
 	return oc_hooked_madvise(p, bytes, advice);
@@ -58,7 +58,7 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 	bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
 
 	if (__builtin_expect(discards && bytes && oc_heap_find(p, bytes), 0))
-		advice = oc_heap_discard_advice();
+		advice = oc_heap_discard(p, bytes);
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
 	return oc_hooked_madvise(p, bytes, advice);

@@ -11,7 +11,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "access/arena_find.h"
 #include "access/window.h"
@@ -193,7 +195,8 @@ static int meet(pid_t pid, uint32_t *rank)
 	if (err)
 		return err;
 	err = map(*rank, &found);
-	close(found.fd);
+	/* close() is a cancellation point, and the lock is held. */
+	syscall(SYS_close, found.fd);
 	if (err)
 		return err;
 	members[*rank].pid = pid;

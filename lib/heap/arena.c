@@ -14,6 +14,7 @@
 #include "base/space.h"
 #include "heap/huge.h"
 #include "heap/mimalloc.h"
+#include "heap/span.h"
 
 #define ZERO_STEP (64 << 10)	      /* cleared from the first page found */
 #define ARENA_MIN ((size_t)256 << 20) /* less is not worth the trouble */
@@ -97,6 +98,10 @@ int oc_heap_arena_create(struct oc_heap_arena *arena, const char **why)
 	char *base;
 	int err, fd;
 
+	if (sysconf(_SC_PAGESIZE) != (long)OC_HEAP_PAGE) {
+		*why = "pages of this machine are not of 4 KiB";
+		return -ENOSYS;
+	}
 	if (overcommit_is_strict()) {
 		*why = "strict overcommit: vm.overcommit_memory=2";
 		return -ENOMEM;

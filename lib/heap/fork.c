@@ -63,6 +63,7 @@
 
 #include "base/env.h"
 #include "base/quiet.h"
+#include "base/signals.h"
 #include "heap/arena.h"
 #include "heap/helper.h"
 #include "heap/onfork.h"
@@ -78,7 +79,7 @@
 /* Held by the forking thread from prepare to parent or child: two threads that
  * fork at once take turns, and no child inherits another's pipe. Signals wait
  * meanwhile, as their handlers may fork; but for the terminal's stop, which
- * should stop the parent with the child. */
+ * should stop the parent with the child, unless the program handles or blocks it. */
 static struct {
 	pthread_mutex_t lock;
 	sigset_t mask; /* as it was */
@@ -171,11 +172,9 @@ static void open_view(void)
 static void prepare(void)
 {
 	int saved = errno;
-	sigset_t all, mask;
+	sigset_t mask;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGTSTP);
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	oc_signals_hold(&mask);
 	pthread_mutex_lock(&state.lock);
 	state.mask = mask;
 	state.turn[0] = state.turn[1] = -1;
@@ -353,9 +352,9 @@ static void show_pieces(void)
 {
 	struct oc_heap_copy *copy = &state.copy;
 
-	if (oc_heap_static.bytes) {
+	if (oc_heap_static.mapped) {
 		split(oc_heap_static.at);
-		split(oc_heap_static.at + oc_heap_static.bytes);
+		split(oc_heap_static.at + oc_heap_static.mapped);
 	}
 	for (size_t i = 0; i < copy->count; i++) {
 		struct oc_heap_piece *piece = &copy->pieces[i];
@@ -390,7 +389,7 @@ static int fill_copy(void)
 	if (state.fd < 0 && state.view_err)
 		return state.view_err;
 	/* What of static data was never touched. */
-	if (mprotect((char *)oc_heap_static.from, oc_heap_static.bytes, PROT_READ | PROT_WRITE))
+	if (mprotect((char *)oc_heap_static.from, oc_heap_static.mapped, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
 	err = find_pieces();
 	show_pieces();
@@ -423,7 +422,7 @@ static void make_copy(void)
 	copy->pieces = state.pieces;
 	copy->mapping[0] = (struct oc_heap_mapping){(char *)oc_heap_range.base, oc_heap_range.size};
 	copy->mapping[1] =
-		(struct oc_heap_mapping){(char *)oc_heap_static.from, oc_heap_static.bytes};
+		(struct oc_heap_mapping){(char *)oc_heap_static.from, oc_heap_static.mapped};
 	copy->turn = state.turn[1];
 	copy->parent = getppid();
 	copy->count = 0;

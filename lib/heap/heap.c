@@ -19,6 +19,7 @@
 #include "base/env.h"
 #include "base/hooked.h"
 #include "base/mem_limit.h"
+#include "base/quiet.h"
 #include "heap/arena.h"
 #include "heap/dump.h"
 #include "heap/extent.h"
@@ -366,9 +367,17 @@ void oc_heap_free(void *p)
 	free_block(p, false);
 }
 
-int oc_heap_discard_advice(void)
+int oc_heap_discard(char *p, size_t bytes)
 {
-	return oc_heap_is_copy ? MADV_DONTNEED : MADV_REMOVE;
+	size_t whole = (bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
+
+	if (!oc_heap_is_copy)
+		return MADV_REMOVE;
+	/* What is dropped of a private mapping of the file would be the parent's data. */
+	if ((uintptr_t)p % OC_HEAP_PAGE == 0)
+		oc_quiet_mmap(p, whole, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	return MADV_DONTNEED;
 }
 
 size_t oc_heap_usable_size(const void *p)

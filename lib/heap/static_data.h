@@ -16,8 +16,9 @@
 
 struct oc_heap_static {
 	uintptr_t from;
-	size_t bytes; /* 0: it is not shared */
-	char *at;     /* where in the arena */
+	size_t bytes;  /* that peers reach; 0: it is not shared */
+	size_t mapped; /* the same, or what was before oc_heap_static_look() */
+	char *at;      /* where in the arena */
 };
 extern struct oc_heap_static oc_heap_static __attribute__((visibility("hidden")));
 
@@ -25,12 +26,17 @@ extern struct oc_heap_static oc_heap_static __attribute__((visibility("hidden"))
  * has been made. Nothing is lost where that fails. */
 void oc_heap_static_share(void);
 
+/* Before peers are told of it: peers do not reach static data any more over which the program has
+ * mapped other memory since (MAP_FIXED, SHM_REMAP). Such a child of fork() has not that memory, but
+ * the static data as it was. */
+void oc_heap_static_look(void);
+
 /* Where the program sees byte @p of the arena. */
 static inline char *oc_heap_seen(char *p)
 {
 	size_t off = (size_t)(p - oc_heap_static.at);
 
-	return off < oc_heap_static.bytes ? (char *)oc_heap_static.from + off : p;
+	return off < oc_heap_static.mapped ? (char *)oc_heap_static.from + off : p;
 }
 
 /* Where in the arena [p, p + len) lies: of blocks that is @p, of static data its other address.

@@ -67,6 +67,7 @@ int oc_probe_publish(struct oc_node *node)
 	atomic_store(&probe->token, self->probe_token);
 	self->probe_addr = (uintptr_t)probe;
 	self->arena_base = in_heap ? oc_heap_range.base : 0;
+	oc_heap_static_look();
 	if (in_heap && oc_heap_static.bytes) {
 		self->static_base = oc_heap_static.from;
 		self->static_size = oc_heap_static.bytes;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from mpi.programs import MakeProgram
-from mpi.stats import served
+from mpi.stats import moved, served
 from runner import Runner
 
 
@@ -22,3 +22,13 @@ def test_collectives_in_delete_callbacks(runner: Runner, program: MakeProgram, l
         n == (24 if rank == min(range(3), key=lambda r: calls[r]) else 48) if least else n > 0
         for rank, n in enumerate(calls)
     )
+
+
+def test_memory_over_static_data(runner: Runner, program: MakeProgram) -> None:
+    """Peers see what the program has put there; nothing of its static data is taken for the arena's."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_STATS": str(path), "ONECOPY_MIN": "1", "ONECOPY_VERBOSE": "1"}
+    finished = runner.mpirun(2, program("overlaid"), env=env)
+    assert served(path, "bcast") == [6, 6]
+    assert moved(path)["staged"] > 0
+    assert "mapped other memory over it" in finished.stderr

@@ -243,12 +243,40 @@ static void refused(void)
 	CHECK(p[0] == 1);
 }
 
+static volatile sig_atomic_t stops;
+
+static void stopped(int number)
+{
+	stops++;
+}
+
+/* The terminal's stop, which the program holds back, or handles, waits until it has forked. */
+static void held_back(void)
+{
+	char *block = malloc(4 * MIB);
+	sigset_t stop, pending;
+	pid_t pid;
+
+	fill(block, 4 * MIB, 1);
+	CHECK(signal(SIGTSTP, stopped) != SIG_ERR);
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	CHECK(!sigprocmask(SIG_BLOCK, &stop, NULL));
+	CHECK(!kill(getpid(), SIGTSTP));
+	pid = fork();
+	if (!pid)
+		_exit(!holds(block, 4 * MIB, 1));
+	CHECK(status_of(pid) == 0);
+	CHECK(!sigpending(&pending) && sigismember(&pending, SIGTSTP) && !stops);
+	CHECK(!sigprocmask(SIG_UNBLOCK, &stop, NULL) && stops == 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct fork_case cases[] = {
-		{"isolation", isolation}, {"nested", nested}, {"threads", threads},
-		{"raw_clone", raw_clone}, {"frugal", frugal}, {"descriptors", descriptors},
-		{"refused", refused},
+		{"isolation", isolation}, {"nested", nested},	    {"threads", threads},
+		{"raw_clone", raw_clone}, {"frugal", frugal},	    {"descriptors", descriptors},
+		{"refused", refused},	  {"held_back", held_back},
 	};
 
 	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

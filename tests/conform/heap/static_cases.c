@@ -14,7 +14,8 @@
 #define PAGE ((size_t)4096)
 
 static char early[64]; /* what a constructor writes is there before */
-static char array[24 << 20];
+/* What the file does not fill then begins with a page, and with the copy of environ. */
+static char array[24 << 20] __attribute__((aligned(4096)));
 static char untouched[512 << 20];
 static int number = 5;
 
@@ -162,7 +163,7 @@ static void raw_clone(void)
 	CHECK(array[sizeof(array) / 2] == 1);
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (!pid) {
-		execl("/bin/true", "true", NULL);
+		execle("/bin/true", "true", NULL, environ);
 		_exit(1);
 	}
 	CHECK(status_of(pid) == 0);
@@ -198,12 +199,46 @@ static void advice(void)
 	CHECK(page[4 * PAGE] == byte);
 }
 
+/* In a child, too, what is thrown away is zero, and not what the parent has or writes. */
+static void dropped(void)
+{
+	char *block = malloc(20 * MIB), *pages[2], byte;
+	int to_child[2];
+	pid_t pid;
+
+	fill(array, sizeof(array), 1);
+	fill(block, 20 * MIB, 1);
+	pages[0] = array + 16 * PAGE;
+	pages[1] = block + 16 * PAGE - (uintptr_t)block % PAGE;
+	CHECK(!pipe(to_child));
+	pid = fork();
+	if (!pid) {
+		for (int i = 0; i < 2; i++)
+			CHECK(!madvise(pages[i], 4 * PAGE, i ? MADV_FREE : MADV_DONTNEED));
+		CHECK(read(to_child[0], &byte, 1) == 1);
+		for (size_t i = 0; i < 4 * PAGE; i++)
+			CHECK(!pages[0][i] && !pages[1][i]);
+		CHECK(pages[0][4 * PAGE] && pages[1][4 * PAGE]);
+		memset(pages[0], 9, 4 * PAGE);
+		pid = fork();
+		if (!pid)
+			_exit(pages[0][0] != 9 || pages[1][0]);
+		CHECK(status_of(pid) == 0);
+		_exit(0);
+	}
+	memset(pages[0], 5, 4 * PAGE);
+	memset(pages[1], 5, 4 * PAGE);
+	CHECK(write(to_child[1], "w", 1) == 1);
+	CHECK(status_of(pid) == 0);
+	CHECK(pages[0][0] == 5 && pages[1][0] == 5);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct fork_case cases[] = {
 		{"shared", shared}, {"private", private}, {"isolation", isolation},
 		{"nested", nested}, {"closed", closed},	  {"raw_clone", raw_clone},
-		{"advice", advice},
+		{"advice", advice}, {"dropped", dropped},
 	};
 
 	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

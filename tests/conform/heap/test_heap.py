@@ -14,7 +14,9 @@ from runner import Runner
 Preloaded = Callable[..., Finished]
 
 
-@pytest.mark.parametrize("case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused"])
+@pytest.mark.parametrize(
+    "case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "held_back"]
+)
 def test_fork(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_cases", case)
 
@@ -47,7 +49,7 @@ def test_descriptor_closed_much_data(preloaded: Preloaded) -> None:
     assert "too much" in finished.stderr
 
 
-@pytest.mark.parametrize("case", ["shared", "isolation", "nested", "closed", "raw_clone", "advice"])
+@pytest.mark.parametrize("case", ["shared", "isolation", "nested", "closed", "raw_clone", "advice", "dropped"])
 def test_static_data(preloaded: Preloaded, case: str) -> None:
     """Large static arrays are in the arena, and what a program can see of them is as it was."""
     preloaded("static_cases", case)
