@@ -126,7 +126,7 @@ out:
 }
 
 /* Rank 0 of the node decides what has to be alike on all of them. */
-static int agree(MPI_Comm node_comm, int node_rank)
+static int agree(MPI_Comm node_comm, int node_rank, int ranks)
 {
 	struct oc_agreed *agreed = &oc_adapter.agreed;
 	uint64_t key[2];
@@ -137,7 +137,7 @@ static int agree(MPI_Comm node_comm, int node_rank)
 			key[0] = key[1] = (uint64_t)getpid();
 		snprintf(agreed->name, sizeof(agreed->name), "%016llx%016llx",
 			 (unsigned long long)key[0], (unsigned long long)key[1]);
-		oc_tune_defaults(agreed, oc_env());
+		oc_tune_defaults(agreed, oc_env(), ranks);
 		agreed->operators = oc_operator_digest();
 		agreed->version = VERSION;
 		agreed->profile = oc_env()->profile;
@@ -294,7 +294,7 @@ static const char *start_node(MPI_Comm node_comm)
 	why = unwilling();
 	if (!all_agree(node_comm, !why))
 		return why ? why : "another rank of this machine cannot take part";
-	if (agree(node_comm, rank) || !all_agree(node_comm, is_agreed()))
+	if (agree(node_comm, rank, size) || !all_agree(node_comm, is_agreed()))
 		return "this machine's ranks have different versions of onecopy or the MPI, or "
 		       "not all ONECOPY=profile";
 	if (!oc_env()->profile && !meet(node_comm, rank, size))

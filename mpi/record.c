@@ -147,7 +147,7 @@ void oc_record_start(void)
 		oc_pmpi_name(record->mpi, sizeof(record->mpi));
 	}
 	if (oc_adapter.active) {
-		record->min = oc_adapter.agreed.min[OC_COLL_BCAST];
+		record->min = oc_adapter.agreed.min[OC_COLL_ALLREDUCE];
 		record->credit = oc_adapter.agreed.credit;
 	}
 	if (node) {

@@ -148,7 +148,7 @@ static void tell_use(void)
 		node->oversubscribed ? ", which they share" : "");
 	oc_note("moves by %s; collectives from %llu bytes on, communicators after %llu bytes of "
 		"calls",
-		mech, (unsigned long long)agreed->min[OC_COLL_BCAST],
+		mech, (unsigned long long)agreed->min[OC_COLL_ALLREDUCE],
 		(unsigned long long)agreed->credit);
 	oc_note("shared heap: %s", declined ? declined : "for blocks of 16 KiB and more");
 }

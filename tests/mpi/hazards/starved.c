@@ -10,7 +10,7 @@
 #include "pattern.h"
 
 #define RANKS 4
-#define SMALL 1500 /* words: left to the MPI, and not sent without their receiver */
+#define SMALL 1023 /* words: left to the MPI, and not sent without their receiver */
 #define LARGE ((int)16 << 10)
 
 enum { SCATTERV, GATHERV, ALLTOALLV, ALLTOALLW, CALLS };
