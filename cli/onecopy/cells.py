@@ -15,10 +15,12 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
 SUBJECT = "onecopy"
+UNLIKE = 1.2  # times as fast: two speeds of a node's memory are two
 BASELINE = "mpi"
 #: Point-to-point and one-sided messages. Their means, and those of collectives, are apart; barriers are in neither.
 MESSAGES = ("pingpong", "bidirectional", "sendrecv", "exchange", "multipair", "put", "get")
@@ -165,6 +167,35 @@ def spreads(rows: Iterable[Row]) -> dict[str, dict[Cell, Spread]]:
 
 def ratio(base: Spread, subject: Spread) -> float:
     return base.median / subject.median
+
+
+def _halves(speeds: Sequence[float]) -> float:
+    """Where speeds fall into slow and fast ones: a bound above the slow; infinity when they are much alike."""
+    ordered = sorted(speeds)
+    gaps = [(fast / slow, slow) for slow, fast in pairwise(ordered)]
+    widest, slow = max(gaps, default=(1.0, math.inf))
+    return slow if widest > UNLIKE else math.inf
+
+
+def like_ratios(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, float]:
+    """base / subject, only times compared that were taken while the node copied as fast: a host that moves the
+    processors together or apart changes that by the run, and which variant meets what is chance. Of two speeds both
+    count alike. No cell that has none in common."""
+    found: dict[Cell, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.variant in (base, subject) and row.copy_speed:
+            found[row.cell][row.variant].append(row)
+    ratios = {}
+    for cell, by in found.items():
+        bound = _halves([row.copy_speed for mine in by.values() for row in mine])
+        each = []
+        for fast in (False, True):
+            times = [[row.usec for row in by[v] if (row.copy_speed > bound) == fast] for v in (base, subject)]
+            if all(times):
+                each.append(statistics.median(times[0]) / statistics.median(times[1]))
+        if each:
+            ratios[cell] = geometric_mean(each)
+    return ratios
 
 
 def round_ratios(rows: Iterable[Row], base: str, subject: str) -> dict[Cell, Spread]:

@@ -15,6 +15,7 @@ from onecopy import cells
 from onecopy.cells import Cell, FigureRow, Row, Spread
 
 SMALL = 4096  # up to here a difference in ns says more than a ratio
+LIKE = "at like speed"
 TIMES_MEMCPY = "x memcpy"
 
 
@@ -115,7 +116,12 @@ def summary(rows: Sequence[Row], mark: str = "") -> Table | None:
     """Geometric means over all cells both variants have, of collectives and of messages, and the worst cell."""
     spreads = cells.spreads(rows)
     table = _titled("ratio over all operations and sizes", mark)
-    for column in ("ranks", "mode", "of", "", "geometric mean", "worst cell", "cells below 1"):
+    like = {
+        (base, subject): cells.like_ratios(rows, base, subject)
+        for subject in subjects(list(spreads))
+        for base in baselines(list(spreads))
+    }
+    for column in ("ranks", "mode", "of", "", "geometric mean", LIKE, "worst cell", "cells below 1"):
         table.add_column(column, justify="left" if column in ("mode", "of", "", "worst cell") else "right")
     groups = dict.fromkeys((cell.ranks, cell.mode, cells.kind_of(cell.collective)) for cell in _cells(spreads))
     for ranks, mode, kind in (group for group in groups if group[2]):
@@ -130,12 +136,14 @@ def summary(rows: Sequence[Row], mark: str = "") -> Table | None:
                 if not ratios:
                     continue
                 worst = min(ratios, key=lambda cell: ratios[cell])
+                alike = [value for cell, value in like[base, subject].items() if cell in ratios]
                 table.add_row(
                     str(ranks),
                     mode,
                     kind,
                     f"{base}/{subject}",
                     f"{cells.geometric_mean(ratios.values()):.2f}",
+                    f"{cells.geometric_mean(alike):.2f}" if alike else "-",
                     f"{worst.collective} {cells.size_text(worst.bytes)}: {_ratio(ratios[worst])}",
                     str(sum(value < 1 for value in ratios.values())),
                 )
@@ -176,6 +184,8 @@ def explained(rows: Sequence[Row], figures: Sequence[FigureRow]) -> Iterator[str
     if pairs:
         base, subject = pairs[0]
         yield f"{base}/{subject}: median time of {base} divided by that of {subject}; above 1, {subject} is faster"
+        if any(row.copy_speed for row in rows):
+            yield f"{LIKE}: the same, only times compared that were taken while the node's memory was as fast"
         if any(row.bytes <= SMALL for row in rows):
             yield f"ns: by how much a call of {subject} takes longer, median over the repetitions"
     if pairs and any(cells.memcpy_usec(row) for row in rows):

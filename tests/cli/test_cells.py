@@ -73,6 +73,21 @@ def test_ratios_and_means() -> None:
     assert math.isnan(cells.geometric_mean([]))
 
 
+def test_like_is_compared_with_like() -> None:
+    """Of a node that copied at two speeds, one of which one variant met more often; and of a cell that has none in
+    common, nothing."""
+
+    def row(variant: str, usec: float, speed: float, size: int = 64) -> Row:
+        return Row(0, variant, "bcast", size, 2, "off-cache", 0, 1, usec, 0, speed)
+
+    made = [row("mpi", 30, 30e9), row("mpi", 32, 31e9), row("mpi", 20, 57e9), row("mpi", 8, 30e9, 128)]
+    made += [row("onecopy", 15.5, 29e9), row("onecopy", 5, 55e9), row("onecopy", 5, 60e9), row("onecopy", 4, 58e9, 128)]
+    assert cells.like_ratios(made, "mpi", "onecopy") == {Cell("bcast", 64, 2, "off-cache"): pytest.approx(8**0.5)}
+    alike = [row("mpi", 30, 50e9), row("onecopy", 10, 55e9)]
+    assert list(cells.like_ratios(alike, "mpi", "onecopy").values()) == [pytest.approx(3)]
+    assert not cells.like_ratios([row("mpi", 30, 0), row("onecopy", 10, 0)], "mpi", "onecopy")
+
+
 def test_differences_are_those_of_one_moment() -> None:
     # The host is three times as fast in the second half: each call costs 10 more, whatever the medians say.
     made = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from onecopy import cells
-from onecopy.cells import Row
+from onecopy.cells import Cell, Row
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -47,30 +47,54 @@ def test_one_directory_for_each_kind_of_measurement() -> None:
         assert list(directory.glob("*.csv"))
 
 
-VARIANTS = {"Open MPI 4": "mpi", "Open MPI 5": "openmpi5", "MPICH": "mpich", "Intel MPI": "intelmpi"}
-
-
-@pytest.mark.parametrize("directory", ["collectives", "messages"])
-def test_the_tables_of_readme(directory: str) -> None:
-    """Each of their figures, from the raw times."""
-    rows = cells.read(Row, RESULTS / directory / "times.csv")
-    spreads = cells.spreads(rows)
+def shown_means(header: str, line: str) -> list[tuple[str, int, dict[str, str]]]:
+    """Of a table of README: of each line the MPI, the number of ranks, and what each column shows."""
     text = (ROOT / "README.md").read_text()
-    tables = re.findall(r"^\| times as fast as \| (.*) \| mean \|\n\|[-|]*\n((?:\|.*\n)*)", text, re.MULTILINE)
-    header, body = tables[["collectives", "messages"].index(directory)]
-    names = header.lower().split(" | ")
-    lines = re.findall(r"^\| (\w+ MPI [45]?|MPICH) ?[\d.]*, (\d) ranks \| (.*) \|$", body, re.MULTILINE)
-    assert len(lines) == len(spreads.keys() - {"onecopy"}) * len({row.ranks for row in rows})
+    names, body = re.findall(rf"^\| {header} \| (.*) \|\n\|[-|]*\n((?:\|.*\n)*)", text, re.MULTILINE)[0]
+    found = re.findall(line, body, re.MULTILINE)
+    assert len(found) == body.count("\n")
+    columns = names.lower().split(" | ")
+    return [
+        (mpi, int(ranks), dict(zip(columns, shown.replace("*", "").split(" | "), strict=True)))
+        for mpi, ranks, shown in found
+    ]
+
+
+LINE = r"^\| (Open MPI 4|Open MPI 5|MPICH|Intel MPI)[ \d.]*, (\d) ranks \| (.*) \|$"
+
+
+def check_means(shown: dict[str, str], ratios: dict[Cell, float]) -> None:
+    """At like speed, of each operation and of all, as the raw times say."""
+    for name, text in shown.items():
+        mean = cells.geometric_mean(r for cell, r in ratios.items() if name in ("mean", cell.collective))
+        assert text == f"{mean:.1f}", name
+
+
+def test_the_table_of_collectives() -> None:
+    """On each MPI beside it alone. MPICH has no whole line of 4 ranks."""
+    places = {
+        "Open MPI 4": "collectives",
+        "Open MPI 5": "on-openmpi5",
+        "MPICH": "on-mpich",
+        "Intel MPI": "on-intelmpi",
+    }
+    lines = shown_means("on, times as fast as it is alone", LINE)
+    assert len(lines) == 2 * len(places) - 1
     for mpi, ranks, shown in lines:
-        base = spreads[VARIANTS[mpi.strip()]]
-        ratios = {
-            cell: cells.ratio(base[cell], spread)
-            for cell, spread in spreads["onecopy"].items()
-            if cell.ranks == int(ranks)
-        }
-        means = [cells.geometric_mean(r for cell, r in ratios.items() if cell.collective == name) for name in names]
-        means.append(cells.geometric_mean(ratios.values()))
-        assert [f"{mean:.1f}" for mean in means] == shown.replace("*", "").split(" | ")
+        rows = cells.read(Row, RESULTS / places[mpi] / "times.csv")
+        like = cells.like_ratios(rows, "mpi", "onecopy")
+        check_means(shown, {cell: ratio for cell, ratio in like.items() if cell.ranks == ranks})
+
+
+def test_the_table_of_messages() -> None:
+    """From 64 KiB on, beside each MPI."""
+    variants = {"Open MPI 4": "mpi", "Open MPI 5": "openmpi5", "MPICH": "mpich", "Intel MPI": "intelmpi"}
+    rows = [row for row in cells.read(Row, RESULTS / "messages" / "times.csv") if row.bytes >= 64 << 10]
+    lines = shown_means("on Open MPI 4.1.4, times as fast as", LINE)
+    assert len(lines) == len(variants)
+    for mpi, ranks, shown in lines:
+        assert ranks == 2
+        check_means(shown, cells.like_ratios(rows, variants[mpi], "onecopy"))
 
 
 @pytest.mark.parametrize("command", ["run", "doctor", "bench", "plot"])
