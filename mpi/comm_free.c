@@ -19,7 +19,7 @@ static _Thread_local unsigned int depth;
 
 bool oc_comm_is_freed(MPI_Comm comm)
 {
-	for (unsigned int i = 0; i < depth && i < DEEP; i++)
+	for (unsigned int i = 0; i < depth; i++)
 		if (freed[i] == comm)
 			return true;
 	return false;
@@ -29,11 +29,11 @@ static int let_go(int (*call)(MPI_Comm *comm), MPI_Comm *comm)
 {
 	int err;
 
-	if (!oc_adapter.active || !comm)
+	/* What cannot be freed is an error, from which a handler may not return. */
+	if (!oc_adapter.active || !comm || depth == DEEP || *comm == oc_abi.comm_null ||
+	    *comm == oc_abi.comm_world || *comm == oc_abi.comm_self)
 		return call(comm);
-	if (depth < DEEP)
-		freed[depth] = *comm;
-	depth++;
+	freed[depth++] = *comm;
 	__atomic_add_fetch(&oc_comm_freed, 1, __ATOMIC_RELEASE);
 	err = call(comm);
 	depth--;

@@ -57,8 +57,13 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 {
 	bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
 
-	if (__builtin_expect(discards && bytes && oc_heap_find(p, bytes), 0))
-		advice = oc_heap_discard(p, bytes);
+	if (__builtin_expect(discards && bytes && oc_heap_has(p, bytes), 0)) {
+		int err = oc_hooked_madvise(p, bytes, oc_heap_discard(p, bytes));
+
+		/* Over static data the program may have mapped memory of its own. */
+		if (!err || oc_heap_is_copy)
+			return err;
+	}
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
 	return oc_hooked_madvise(p, bytes, advice);

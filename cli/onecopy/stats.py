@@ -20,7 +20,10 @@ OUTCOMES = {
     "profile": ("would be served", "large enough, on ranks of one node: what onecopy would move"),
     "idle": ("onecopy not used", "see the reason above"),
     "empty": ("no data", "a count of zero"),
-    "small": ("too small", "below {least} (Bcast of MPICH: 8 KiB), where the MPI is as fast (--min sets the limit)"),
+    "small": (
+        "too small",
+        "below {least}, or Bcast's limit, which may be higher, where the MPI is as fast (--min sets it)",
+    ),
     "never": ("not with this", "left to the MPI with the mechanisms that are allowed (--mech)"),
     "early": ("not enough calls yet", "the first {credit} of a communicator pay for nothing (--min serves them, too)"),
     "alone": ("single rank", "a communicator of one rank"),

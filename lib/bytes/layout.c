@@ -9,8 +9,9 @@
 /* Of shorter pieces the partial lines at both ends count for too much. */
 #define STREAM_PIECE ((size_t)512)
 
-/* How far ahead of a copy its source is asked for, where that is not likely to be in a cache. */
-#define AHEAD	   ((size_t)2 << 10)
+/* How much behind a piece is asked for before it is copied, where that is not likely to be in a
+ * cache. */
+#define AHEAD	   ((size_t)1 << 10)
 #define AHEAD_FROM ((size_t)16 << 10)
 #define LINE	   64
 
@@ -188,31 +189,39 @@ struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off)
 	return run_of(&cursor);
 }
 
-/* What has not been asked for. */
+/* What of the source has not been asked for. */
 struct scout {
 	struct cursor cursor;
 	size_t left;
 };
 
-/* Asks for what lies up to AHEAD bytes before the last @len. Processors guess by themselves what
- * comes next in a piece, but not where the next one is. */
-static void look_ahead(struct scout *scout, size_t len)
+/* Before the first @part of the last @len bytes, from @at on, is copied: asks for AHEAD bytes
+ * behind it. Processors guess by themselves what comes next in a piece, but not where the next one
+ * is. */
+static void look_ahead(struct scout *scout, const struct cursor *at, size_t len, size_t part)
 {
-	while (scout->left && scout->left + AHEAD > len) {
-		size_t part = scout->left < AHEAD ? scout->left : AHEAD;
-		const char *at = run_at(&scout->cursor, &part);
+	size_t behind = len - part;
 
-		for (const char *line = at; line < at + part; line += LINE)
-			__builtin_prefetch(line);
+	if (scout->left > behind) {
+		scout->cursor = *at;
 		advance(&scout->cursor, part);
-		scout->left -= part;
+		scout->left = behind;
+	}
+	while (scout->left && scout->left + AHEAD > behind) {
+		size_t some = scout->left < AHEAD ? scout->left : AHEAD;
+		const char *what = run_at(&scout->cursor, &some);
+
+		for (const char *line = what; line < what + some; line += LINE)
+			__builtin_prefetch(line);
+		advance(&scout->cursor, some);
+		scout->left -= some;
 	}
 }
 
 void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len, bool stream)
 {
 	struct cursor to = begin(dst), from = begin(src);
-	struct scout scout = {.cursor = from, .left = from.layout && len >= AHEAD_FROM ? len : 0};
+	struct scout scout = {.left = from.layout && len >= AHEAD_FROM ? len : 0};
 	bool streamed = false;
 
 	while (len) {
@@ -220,7 +229,8 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 		char *at = run_at(&to, &part);
 		const char *what = run_at(&from, &part);
 
-		look_ahead(&scout, len);
+		if (scout.left)
+			look_ahead(&scout, &from, len, part);
 		if (at != what && stream && part >= STREAM_PIECE) {
 			oc_stream_bytes(at, what, part);
 			streamed = true;

@@ -374,9 +374,11 @@ int oc_heap_discard(char *p, size_t bytes)
 	if (!oc_heap_is_copy)
 		return MADV_REMOVE;
 	/* What is dropped of a private mapping of the file would be the parent's data. */
-	if ((uintptr_t)p % OC_HEAP_PAGE == 0)
-		oc_quiet_mmap(p, whole, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	if ((uintptr_t)p % OC_HEAP_PAGE == 0 &&
+	    oc_quiet_mmap(p, whole, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+			  0) == MAP_FAILED)
+		return -1;
 	return MADV_DONTNEED;
 }
 

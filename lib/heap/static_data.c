@@ -12,6 +12,7 @@
  */
 #include "heap/static_data.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
@@ -63,6 +64,23 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *arg)
 			*data = found;
 	}
 	return 1;
+}
+
+/* Where the linker has put copies of the C library's variables that a child needs before it has
+ * its own: behind them. With arrays of a large alignment that may be further on than the first
+ * page.
+ */
+static void leave_copies(struct data *data)
+{
+	static const char *const names[] = {"environ", "__environ", "_environ",
+					    "stdin",   "stdout",    "stderr"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uintptr_t at = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+
+		if (at >= data->from && at < data->to)
+			data->from = page_up(at + sizeof(void *));
+	}
 }
 
 static bool is_alone(void)
@@ -131,7 +149,9 @@ void oc_heap_static_share(void)
 	char *block;
 
 	dl_iterate_phdr(find_data, &data);
-	if (data.to - data.from < SHARED_MIN || !is_alone() || oc_heap_fd() < 0)
+	leave_copies(&data);
+	if (data.to < data.from || data.to - data.from < SHARED_MIN || !is_alone() ||
+	    oc_heap_fd() < 0)
 		return;
 	/* As far from a huge page's beginning as here, that there can be some; and not next to
 	 * another block. */

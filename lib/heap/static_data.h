@@ -9,6 +9,7 @@
  * they do the heap. Of the program alone, never of a library, which could be unloaded.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,17 @@ static inline char *oc_heap_find(const void *p, size_t len)
 	return off < oc_heap_static.bytes && len <= oc_heap_static.bytes - off
 		       ? oc_heap_static.at + off
 		       : NULL;
+}
+
+/* Whether [p, p + len) was made the arena's, of blocks or static data, whether peers reach it or
+ * not.
+ */
+static inline bool oc_heap_has(const void *p, size_t len)
+{
+	size_t off = (uintptr_t)p - oc_heap_static.from;
+
+	return oc_heap_contains(p, len) ||
+	       (off < oc_heap_static.mapped && len <= oc_heap_static.mapped - off);
 }
 
 #endif

@@ -62,7 +62,7 @@ EQUAL_BLOCKS = ("bcast", "scatter", "gather", "allgather", "alltoall")
 def served_at_least(script: Script, env: Mapping[str, str]) -> int:
     """Calls that every rank must have been served: those on all ranks whose blocks are equal. There may be more."""
     chosen = env.get("ONECOPY_MIN")
-    shortest = int(chosen) if chosen else 8 << 10
+    shortest = int(chosen) if chosen else 4 << 10
     wanted = 0 if chosen else 256 << 10  # bytes that a communicator must have been asked for
     asked = dict.fromkeys(WHOLE, 0)
     calls = 0
@@ -73,7 +73,7 @@ def served_at_least(script: Script, env: Mapping[str, str]) -> int:
         if fields[0] != "call" or fields[1] not in EQUAL_BLOCKS or int(fields[2]) not in WHOLE:
             continue
         comm, block = int(fields[2]), int(fields[4]) * SIZES[fields[5]]
-        if block >= shortest:
+        if block >= (shortest if chosen or fields[1] != "bcast" else 8 << 10):
             asked[comm] += block
             calls += asked[comm] >= wanted
     return calls

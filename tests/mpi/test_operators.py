@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from mpi.programs import MakeProgram
-from mpi.stats import stats
+from mpi.stats import served, stats
 from runner import RANK, Runner
 
 
@@ -31,3 +31,11 @@ def test_unequal_mpi(runner: Runner, program: MakeProgram) -> None:
     env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
     runner.mpirun(3, "sh", "-c", script, program("operators"), env=env, timeout=60)
     assert not any(call["served"] for line in stats(path) for call in line["calls"].values())
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_one_buffer(runner: Runner, program: MakeProgram, ranks: int) -> None:
+    """A send buffer that is the receive buffer, too, is served as if in place, by whichever ranks."""
+    path = runner.cwd / "stats"
+    runner.mpirun(ranks, program("onebuffer"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "reduce_scatter") == [30] * ranks

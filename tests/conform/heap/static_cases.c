@@ -15,7 +15,7 @@
 
 static char early[64]; /* what a constructor writes is there before */
 /* What the file does not fill then begins with a page, and with the copy of environ. */
-static char array[24 << 20] __attribute__((aligned(4096)));
+static char array[24 << 20] __attribute__((aligned(65536)));
 static char untouched[512 << 20];
 static int number = 5;
 

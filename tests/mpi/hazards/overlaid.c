@@ -28,6 +28,14 @@ int main(int argc, char **argv)
 				     MPI_STATUS_IGNORE);
 		pattern_check(at, WORDS, turn, "message");
 	}
+	/* What is thrown away of either is zero. */
+	for (int i = 0; i < 2; i++) {
+		unsigned int *at = (i ? data : whole) + 4096;
+
+		at += (4096 - (size_t)at % 4096) % 4096 / sizeof(*at);
+		if (madvise(at, 8192, MADV_DONTNEED) || at[0] || at[2047] || !at[2048])
+			pattern_fail("not thrown away");
+	}
 	MPI_Finalize();
 	return 0;
 }
