@@ -34,10 +34,12 @@ struct peer {
 
 static struct oc_node *_Atomic served; /* NULL: no call is answered */
 static _Atomic uint32_t inside;	       /* calls that may be using it, */
-static __thread uint32_t mine;	       /* 1: one of them is this thread's */
-static __thread uint32_t waited;       /* looks for work of others since it had its own */
-static struct peer *peers;	       /* by PID */
-static uint32_t npeers;		       /* none as long as it is alone */
+/* 1: one of them is this thread's */
+static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
+/* Looks for work of others since it had its own: each costs a short message its time. */
+static __thread uint32_t waited __attribute__((tls_model("initial-exec")));
+static struct peer *peers; /* by PID */
+static uint32_t npeers;	   /* none as long as it is alone */
 static size_t stream_from;
 static struct oc_procvm_counts counts;
 
@@ -197,13 +199,13 @@ bool oc_procvm_look(void)
 	return node && oc_procvm_help_begin(node);
 }
 
-int oc_procvm_help(void)
+static __attribute__((noinline)) int help(void)
 {
 	int saved = errno;
 	struct oc_node *node;
 	uint64_t bytes = 0;
 
-	if (++waited < PATIENCE || !oc_procvm_is_asked() || mine)
+	if (!oc_procvm_is_asked() || mine)
 		return 0;
 	node = enter();
 	if (node && oc_node_mine(node))
@@ -213,6 +215,11 @@ int oc_procvm_help(void)
 		__atomic_fetch_add(counts.helped, bytes, __ATOMIC_RELAXED);
 	errno = saved;
 	return bytes > 0;
+}
+
+int oc_procvm_help(void)
+{
+	return ++waited < PATIENCE ? 0 : help();
 }
 
 EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nlocal,
