@@ -42,7 +42,7 @@ static OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype
 
 	if (oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc && root >= 0 && root < oc->size)
+	if (oc && root < oc->size)
 		err = serve(oc, buffer, count, type, root, comm, bytes);
 	else
 		err = oc_pass_bcast(large, buffer, count, type, root, comm);

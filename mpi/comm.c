@@ -254,13 +254,12 @@ static struct oc_comm *lookup(struct oc_call *call, MPI_Comm comm)
 
 	if (oc_comm_is_last(comm))
 		return oc_comm_last.oc;
-	call->outcome = OC_OUTCOME_INVALID;
-	if (!comm || comm == oc_abi.comm_null)
-		return NULL;
 	call->outcome = OC_OUTCOME_FREED;
 	if (oc_comm_is_freed(comm))
 		return NULL;
 	call->outcome = OC_OUTCOME_INVALID;
+	if (!comm || comm == oc_abi.comm_null)
+		return NULL;
 	if (pmpi()->Comm_get_attr(comm, oc_adapter.keyval, &oc, &found))
 		return NULL;
 	if (!found) {

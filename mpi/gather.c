@@ -69,7 +69,7 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes);
 pass:
-	if (oc && root >= 0 && root < oc->size)
+	if (oc && root < oc->size)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
 		err = oc_pass_gather(large, send, scount, stype, recv, rcount, rtype, root, comm);

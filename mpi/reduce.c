@@ -43,7 +43,7 @@ static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count co
 	if (oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes) &&
 	    oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc && root >= 0 && root < oc->size)
+	if (oc && root < oc->size)
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
 	else
 		err = oc_pass_reduce(large, send, recv, count, type, op, root, comm);

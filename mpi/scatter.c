@@ -56,7 +56,7 @@ static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_D
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes);
 pass:
-	if (oc && root >= 0 && root < oc->size)
+	if (oc && root < oc->size)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
 		err = oc_pass_scatter(large, send, scount, stype, recv, rcount, rtype, root, comm);

@@ -67,9 +67,7 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Where the linker has put copies of the C library's variables that a child needs before it has
- * its own: behind them. With arrays of a large alignment that may be further on than the first
- * page.
- */
+ * its own: behind them. With arrays of a large alignment that is further on than the first page. */
 static void leave_copies(struct data *data)
 {
 	static const char *const names[] = {"environ", "__environ", "_environ",

@@ -15,13 +15,12 @@ def test_collectives_in_delete_callbacks(runner: Runner, program: MakeProgram, l
     path = runner.cwd / "stats"
     env = {"ONECOPY_STATS": str(path), **({"ONECOPY_MIN": least} if least else {})}
     runner.mpirun(3, program("ending"), env=env)
-    calls = served(path, "bcast")
+    calls = sorted(served(path, "bcast"))
     assert len(calls) == 3
+    assert calls[0] > 0
     # Of the eight turns: three on the first communicator, and three on the second where that has not one rank.
-    assert all(
-        n == (24 if rank == min(range(3), key=lambda r: calls[r]) else 48) if least else n > 0
-        for rank, n in enumerate(calls)
-    )
+    if least:
+        assert calls == [24, 48, 48]
 
 
 def test_memory_over_static_data(runner: Runner, program: MakeProgram) -> None:
