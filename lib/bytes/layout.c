@@ -6,12 +6,22 @@
 
 #include "bytes/stream.h"
 
-/* Of shorter pieces the partial lines at both ends count for too much. */
+/* Of shorter pieces the partial lines at both ends count for too much; those that have none, and
+ * lie apart, may have half of that. */
 #define STREAM_PIECE ((size_t)512)
+#define STREAM_WHOLE ((size_t)256)
 
-/* How much behind a piece is asked for before it is copied, where that is not likely to be in a
- * cache. */
-#define AHEAD	   ((size_t)1 << 10)
+/*
+ * How much behind a piece is asked for before it is copied, where that is not likely to be in a
+ * cache. Of pieces side by side each is waited for while the others are copied.
+ *
+ * Where pieces lie apart that is far ahead, into the second cache, which waits for more lines at a
+ * time than the first: off-cache on Zen 4 pieces of 1 to 16 KiB take 0.4 to 0.7 of the time. What
+ * goes on at the same place comes by itself, and loses by it.
+ */
+#define NEAR	   ((size_t)1 << 10)
+#define FAR	   ((size_t)8 << 10)
+#define FAR_PIECE  320 /* in the mean: of shorter ones it is a piece too many at a time */
 #define AHEAD_FROM ((size_t)16 << 10)
 #define LINE	   64
 
@@ -193,11 +203,31 @@ struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off)
 struct scout {
 	struct cursor cursor;
 	size_t left;
+	size_t ahead; /* NEAR or FAR */
 };
 
-/* Before the first @part of the last @len bytes, from @at on, is copied: asks for AHEAD bytes
- * behind it. Processors guess by themselves what comes next in a piece, but not where the next one
- * is. */
+static struct scout begin_scout(const struct oc_layout *layout, size_t len)
+{
+	bool apart = layout->npieces > 1 ||
+		     (layout->count > 1 && layout->extent != (int64_t)layout->bytes);
+
+	return (struct scout){
+		.left = len,
+		.ahead = apart && layout->bytes / layout->npieces >= FAR_PIECE ? FAR : NEAR,
+	};
+}
+
+static void ask_for(const char *what, size_t len, bool far)
+{
+	for (const char *line = what; line < what + len; line += LINE)
+		if (far)
+			__builtin_prefetch(line, 0, 2);
+		else
+			__builtin_prefetch(line, 0, 3);
+}
+
+/* Before the first @part of the last @len bytes, from @at on, is copied: asks for what is behind
+ * it. Processors guess by themselves what comes next in a piece, but not where the next one is. */
 static void look_ahead(struct scout *scout, const struct cursor *at, size_t len, size_t part)
 {
 	size_t behind = len - part;
@@ -207,21 +237,56 @@ static void look_ahead(struct scout *scout, const struct cursor *at, size_t len,
 		advance(&scout->cursor, part);
 		scout->left = behind;
 	}
-	while (scout->left && scout->left + AHEAD > behind) {
-		size_t some = scout->left < AHEAD ? scout->left : AHEAD;
+	while (scout->left && scout->left + scout->ahead > behind) {
+		size_t some = scout->left < scout->ahead ? scout->left : scout->ahead;
 		const char *what = run_at(&scout->cursor, &some);
 
-		for (const char *line = what; line < what + some; line += LINE)
-			__builtin_prefetch(line);
+		ask_for(what, some, scout->ahead == FAR);
 		advance(&scout->cursor, some);
 		scout->left -= some;
 	}
 }
 
+/* Pieces of one length that are streamed side by side. */
+struct batch {
+	void *dst[OC_STREAM_LANES_MAX];
+	const void *src[OC_STREAM_LANES_MAX];
+	size_t n;
+	size_t len;
+};
+
+static void flush(struct batch *batch)
+{
+	if (batch->n)
+		oc_stream_pieces(batch->dst, batch->src, batch->n, batch->len);
+	batch->n = 0;
+}
+
+static void stream_piece(struct batch *batch, void *dst, const void *src, size_t len)
+{
+	if (batch->len != len)
+		flush(batch);
+	batch->dst[batch->n] = dst;
+	batch->src[batch->n++] = src;
+	batch->len = len;
+	/* One that is long enough for two has lanes of its own. */
+	if (batch->n == oc_stream_lanes() || len >= 2 * OC_STREAM_LANE_LEAST * OC_STREAM_LINE)
+		flush(batch);
+}
+
+static bool pays_streamed(const struct cursor *to, const char *at, size_t len)
+{
+	if (len >= STREAM_PIECE)
+		return true;
+	return len >= STREAM_WHOLE && to->layout && !(((uintptr_t)at | len) % OC_STREAM_LINE);
+}
+
 void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len, bool stream)
 {
 	struct cursor to = begin(dst), from = begin(src);
-	struct scout scout = {.left = from.layout && len >= AHEAD_FROM ? len : 0};
+	bool asks = from.layout && len >= AHEAD_FROM && (!stream || oc_stream_lanes() == 1);
+	struct scout scout = asks ? begin_scout(from.layout, len) : (struct scout){.left = 0};
+	struct batch batch = {.n = 0};
 	bool streamed = false;
 
 	while (len) {
@@ -231,8 +296,8 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 
 		if (scout.left)
 			look_ahead(&scout, &from, len, part);
-		if (at != what && stream && part >= STREAM_PIECE) {
-			oc_stream_bytes(at, what, part);
+		if (at != what && stream && pays_streamed(&to, at, part)) {
+			stream_piece(&batch, at, what, part);
 			streamed = true;
 		} else if (at != what) {
 			memcpy(at, what, part);
@@ -241,6 +306,7 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 		advance(&from, part);
 		len -= part;
 	}
+	flush(&batch);
 	if (streamed)
 		oc_stream_fence();
 }

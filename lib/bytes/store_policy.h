@@ -17,6 +17,9 @@
 
 #include "base/clock.h"
 
+/* Bytes of a buffer from which there is something to learn: of less, a trial is mostly noise. */
+#define OC_STORE_POLICY_FROM ((uint64_t)16 << 10)
+
 /* What has been learned about one kind of operation; all zeros: nothing. One
  * thread at a time. */
 struct oc_store_policy {

@@ -17,6 +17,19 @@
 /* Bytes below which the partial lines and the fence cost more than is saved. */
 #define OC_STREAM_MIN (8 * OC_STREAM_LINE)
 
+/* Some processors are faster when several places are copied side by side, in lanes (stream_x86.c).
+ * A lane is a page at least, of what their prefetchers take for one, whatever the system's are: two
+ * in one page would be one to them. */
+#define OC_STREAM_LANES_MAX  4
+#define OC_STREAM_LANE_LEAST ((size_t)64) /* lines: 4 KiB */
+
+/* How many lanes suit this machine; 1: all is copied in its order. Any thread. */
+unsigned int oc_stream_lanes(void);
+
+/* For tests: so many from now on, up to OC_STREAM_LANES_MAX, 0 for what suits again. -ENOTSUP when
+ * this machine has no such copy. Not while another thread copies. */
+int oc_stream_select_lanes(unsigned int lanes);
+
 /* Bytes from @p to the next line boundary. */
 static inline size_t oc_stream_head(const void *p)
 {
@@ -27,9 +40,15 @@ static inline size_t oc_stream_head(const void *p)
  * line at either end by ordinary stores. Not fenced. Any thread. */
 void oc_stream_bytes(void *dst, const void *src, size_t len);
 
+/* The same from each of @n places, OC_STREAM_LANES_MAX at most, to another, side by side. */
+void oc_stream_pieces(void *const *dst, const void *const *src, size_t n, size_t len);
+
 /* Copies whole lines. @dst on a line boundary, @src anywhere, no overlap. Not
  * fenced. Any thread. */
 void oc_stream_lines(void *dst, const void *src, size_t lines);
+
+/* The same from each of @n places to another, side by side. */
+void oc_stream_beside(void *const *dst, const void *const *src, size_t n, size_t lines);
 
 /* Orders this thread's streamed stores before all its later stores. */
 void oc_stream_fence(void);

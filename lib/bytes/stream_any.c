@@ -2,11 +2,28 @@
 /* Machines without kernels of their own: the C library knows them best. */
 #include "bytes/stream.h"
 
+#include <errno.h>
 #include <string.h>
+
+unsigned int oc_stream_lanes(void)
+{
+	return 1;
+}
+
+int oc_stream_select_lanes(unsigned int lanes)
+{
+	return lanes > 1 ? -ENOTSUP : 0;
+}
 
 void oc_stream_lines(void *dst, const void *src, size_t lines)
 {
 	memcpy(dst, src, lines * OC_STREAM_LINE);
+}
+
+void oc_stream_beside(void *const *dst, const void *const *src, size_t n, size_t lines)
+{
+	for (size_t i = 0; i < n; i++)
+		oc_stream_lines(dst[i], src[i], lines);
 }
 
 void oc_stream_fence(void)

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * x86-64, with SSE2 alone: off-cache on Zen 4, stores of 16 and of 32 bytes are
- * equal and those of 64 a little slower, so wider registers would add kernels
- * and no speed. Asking for the source 2 KiB ahead gains, 1 or 4 KiB the same;
- * copying several pages side by side loses.
+ * x86-64. Line after line SSE2 is enough: off-cache on Zen 4, stores of 16 and of 32 bytes are
+ * equal and those of 64 a little slower. Asking for the source 2 KiB ahead gains, 1 or 4 KiB the
+ * same; copying several pages side by side loses.
+ *
+ * Intel's prefetchers begin anew in each page, after its first lines have come from memory. There
+ * four places are copied side by side, and what one waits for the others do meanwhile: on a Xeon
+ * with 4 KiB pages 1.15 to 1.5 times as fast, with huge ones 1.1. Two, three, five or six places
+ * gain less; so do places that are a page apart, and not 64 KiB. Stores of 32 bytes take 0.95 of
+ * the time that those of 16 do.
  */
 #include "bytes/stream.h"
 
-#include <emmintrin.h>
+#include <errno.h>
+#include <immintrin.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #define TURN  4			      /* lines a turn: all sixteen registers */
 #define AHEAD (2048 / OC_STREAM_LINE) /* lines */
 
-enum { PER_LINE = OC_STREAM_LINE / sizeof(__m128i) };
+#define LANE_MOST ((size_t)1024) /* lines */
+
+enum { PER_LINE = OC_STREAM_LINE / sizeof(__m128i), PER_PAIR = OC_STREAM_LINE / sizeof(__m256i) };
+
+static _Atomic unsigned int chosen; /* lanes; 0: not yet */
 
 static inline void stream(__m128i *dst, const __m128i *src, size_t lines)
 {
@@ -27,11 +39,9 @@ static inline void stream(__m128i *dst, const __m128i *src, size_t lines)
 		_mm_stream_si128(dst + i, v[i]);
 }
 
-void oc_stream_lines(void *dst, const void *src, size_t lines)
+/* One after the other. */
+static void copy_lines(__m128i *d, const __m128i *s, size_t lines)
 {
-	__m128i *d = dst;
-	const __m128i *s = src;
-
 	/* Never past the source: a line asked for there is one taken from
 	 * whoever writes it. */
 	for (; lines >= AHEAD + TURN; lines -= TURN) {
@@ -52,6 +62,93 @@ void oc_stream_lines(void *dst, const void *src, size_t lines)
 		d += PER_LINE;
 		s += PER_LINE;
 	}
+}
+
+__attribute__((target("avx"))) static void copy_beside(void *const *dst, const void *const *src,
+						       size_t n, size_t lines)
+{
+	for (size_t at = 0; at < lines * PER_PAIR; at += PER_PAIR) {
+		for (size_t i = 0; i < n; i++) {
+			const __m256i *s = (const __m256i *)src[i] + at;
+			__m256i *d = (__m256i *)dst[i] + at;
+			__m256i a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
+
+			_mm256_stream_si256(d, a);
+			_mm256_stream_si256(d + 1, b);
+		}
+	}
+}
+
+static bool has_avx(void)
+{
+	__builtin_cpu_init(); /* we may run before the constructor that calls it */
+	return __builtin_cpu_supports("avx");
+}
+
+unsigned int oc_stream_lanes(void)
+{
+	unsigned int lanes = atomic_load_explicit(&chosen, memory_order_relaxed);
+
+	if (__builtin_expect(!lanes, 0)) {
+		/* Racing threads find the same. */
+		lanes = has_avx() && __builtin_cpu_is("intel") ? OC_STREAM_LANES_MAX : 1;
+		atomic_store_explicit(&chosen, lanes, memory_order_relaxed);
+	}
+	return lanes;
+}
+
+int oc_stream_select_lanes(unsigned int lanes)
+{
+	if (lanes > 1 && !has_avx())
+		return -ENOTSUP;
+	atomic_store_explicit(&chosen, lanes, memory_order_relaxed);
+	return 0;
+}
+
+void oc_stream_beside(void *const *dst, const void *const *src, size_t n, size_t lines)
+{
+	if (n > 1 && oc_stream_lanes() > 1) {
+		copy_beside(dst, src, n, lines);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		copy_lines(dst[i], src[i], lines);
+}
+
+/* What is copied next of @lines: this many lines in each of *@lanes, one behind the other in
+ * memory. 0: the rest is too short for two. */
+static size_t lane_of(size_t lines, size_t *lanes)
+{
+	size_t lane;
+
+	if (*lanes > lines / OC_STREAM_LANE_LEAST)
+		*lanes = lines / OC_STREAM_LANE_LEAST;
+	if (*lanes < 2)
+		return 0;
+	lane = lines / *lanes;
+	return lane < LANE_MOST ? lane : LANE_MOST;
+}
+
+void oc_stream_lines(void *dst, const void *src, size_t lines)
+{
+	size_t lanes = oc_stream_lanes(), lane;
+	const char *s = src;
+	char *d = dst;
+
+	while ((lane = lane_of(lines, &lanes))) {
+		const void *from[OC_STREAM_LANES_MAX];
+		void *to[OC_STREAM_LANES_MAX];
+
+		for (size_t i = 0; i < lanes; i++) {
+			to[i] = d;
+			from[i] = s;
+			d += lane * OC_STREAM_LINE;
+			s += lane * OC_STREAM_LINE;
+		}
+		copy_beside(to, from, lanes, lane);
+		lines -= lanes * lane;
+	}
+	copy_lines((__m128i *)d, (const __m128i *)s, lines);
 }
 
 void oc_stream_fence(void)

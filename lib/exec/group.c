@@ -93,6 +93,7 @@ static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 	group->node = node;
 	group->wait.node = node;
 	group->size = size;
+	group->brief.ordinary = true;
 	group->eager.ordinary = true;
 	group->lost = -1;
 	group->node_rank = calloc(size, sizeof(*group->node_rank));

@@ -77,6 +77,7 @@ struct oc_group {
 	int lost;			     /* the member whose death ended a wait last, or -1 */
 	struct oc_keep ring;		     /* OC_BOARD_LINES places for what eager plans stage */
 	struct oc_store_policy_table stores; /* of the copies to slots, by enum oc_coll */
+	struct oc_store_policy_table brief;  /* of those in plans that do not stream */
 	struct oc_store_policy_table staging; /* of those that stage send slots */
 	struct oc_store_policy_table eager;   /* and of those in eager plans */
 	struct oc_plan_cache plans;

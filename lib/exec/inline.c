@@ -66,6 +66,19 @@ static void stop(struct oc_op *op, int err)
 		end(op);
 }
 
+/* Which stores copies to slots begin with is the plan's to say; of short ones it is not known. */
+static void begin_stores(struct oc_op *op)
+{
+	struct oc_group *group = op->group;
+	const struct oc_shape *shape = &op->plan->shape;
+	uint64_t send = op->bind->send_bytes, recv = op->bind->recv_bytes;
+
+	if (shape->stream)
+		oc_store_policy_begin(&op->stores, &group->stores, shape->coll, send + recv);
+	else if (send >= OC_STORE_POLICY_FROM || recv >= OC_STORE_POLICY_FROM)
+		oc_store_policy_begin(&op->stores, &group->brief, shape->coll, send + recv);
+}
+
 /* With a line of its own. */
 static void start(struct oc_op *op)
 {
@@ -85,9 +98,7 @@ static void start(struct oc_op *op)
 		memset(op->room->done, 0, plan->nsteps);
 		oc_window_begin(&op->window, group->node);
 		op->window.urgent = plan->shape.eager;
-		if (plan->shape.stream)
-			oc_store_policy_begin(&op->stores, &group->stores, plan->shape.coll,
-					      op->bind->send_bytes + op->bind->recv_bytes);
+		begin_stores(op);
 		err = oc_slot_bind(op);
 	}
 	if (!err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * oc_copy_bytes(), streamed and not: every short length, random long ones, at
- * every misalignment of both sides. Nothing outside the destination changes.
+ * oc_copy_bytes(), streamed and not, page after page and several side by side: every short length,
+ * random long ones, at every misalignment of both sides. Nothing outside the destination changes.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bytes/copy.h"
+#include "bytes/stream.h"
 
 #define GUARD	 64
 #define SHORT	 1200
@@ -62,15 +63,9 @@ out:
 	return what ? 1 : 0;
 }
 
-int main(void)
+static int check_all(unsigned char *pool)
 {
-	unsigned char *pool = malloc(2 * LONG + 4 * GUARD);
 	int failed = 0;
-
-	if (!pool)
-		return 1;
-	for (size_t i = 0; i < LONG; i++)
-		pool[i] = (unsigned char)below(256);
 
 	oc_copy_bytes(NULL, NULL, 0, false);
 	oc_copy_bytes(NULL, NULL, 0, true);
@@ -82,6 +77,25 @@ int main(void)
 	for (int i = 0; i < LONG_RUN; i++)
 		failed |=
 			check(pool, below(LONG - 4 * GUARD), below(GUARD), below(GUARD), below(2));
+	return failed;
+}
+
+int main(void)
+{
+	static const unsigned int lanes[] = {1, 2, 3, OC_STREAM_LANES_MAX, 0};
+	unsigned char *pool = malloc(2 * LONG + 4 * GUARD);
+	int failed = 0;
+
+	if (!pool)
+		return 1;
+	for (size_t i = 0; i < LONG; i++)
+		pool[i] = (unsigned char)below(256);
+	for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+		if (oc_stream_select_lanes(lanes[i]))
+			printf("%u lanes: skipped, this machine has no such copy\n", lanes[i]);
+		else
+			failed |= check_all(pool);
+	}
 	free(pool);
 	return failed;
 }

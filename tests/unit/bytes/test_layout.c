@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bytes/layout.h"
+#include "bytes/stream.h"
 #include "../expect.h"
 
 #define RUNS   12u
@@ -30,20 +31,29 @@ static void throw(struct sequence * it)
 {
 	struct oc_run runs[RUNS];
 	uint32_t n = 1 + dice(RUNS), count = 1 + dice(9), most = dice(3) ? 40 : 2;
-	int64_t end = (int64_t)dice(50) - 25, extent;
+	int64_t unit = 1, end, extent;
 	size_t k = 0;
 
 	if (!dice(16)) { /* some are written past the caches */
 		n = 1 + dice(3);
 		count = 1 + dice(2);
 		most = 9000;
+	} else if (!dice(16)) { /* and several of one length side by side */
+		n = 1;
+		count = 1 + dice(9);
+		most = 6000;
+	} else if (!dice(8)) { /* and whole lines */
+		n = 1 + dice(3);
+		unit = OC_STREAM_LINE;
+		most = 9;
 	}
+	end = ((int64_t)dice(50) - 25) * unit;
 	for (uint32_t i = 0; i < n; i++) {
-		end += dice(3) ? dice(30) : 0;
-		runs[i] = (struct oc_run){.at = end, .len = dice(most)};
+		end += dice(3) ? dice(30) * unit : 0;
+		runs[i] = (struct oc_run){.at = end, .len = dice(most) * (uint64_t)unit};
 		end += (int64_t)runs[i].len;
 	}
-	extent = end - runs[0].at + (dice(2) ? dice(20) : 0);
+	extent = end - runs[0].at + (dice(2) ? dice(20) * unit : 0);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t other = dice(n);
 		struct oc_run run = runs[i];
@@ -70,7 +80,9 @@ static void place(struct sequence *it)
 	int64_t low = it->layout->low, high = it->layout->high;
 	bool is_low = false, is_high = false;
 
-	it->memory = malloc((size_t)(high - low));
+	it->memory = (high - low) % OC_STREAM_LINE
+			     ? malloc((size_t)(high - low))
+			     : aligned_alloc(OC_STREAM_LINE, (size_t)(high - low));
 	EXPECT(it->memory);
 	it->base = it->memory - low;
 	for (size_t i = 0; i < it->bytes; i++) {
@@ -169,6 +181,8 @@ int main(void)
 	EXPECT(!oc_layout_make(touching, 4, 16, 0));
 	check_repeat();
 	for (int again = 0; again < 20000; again++) {
+		/* Where the machine has but one lane, that stays. */
+		oc_stream_select_lanes(1 + dice(OC_STREAM_LANES_MAX));
 		throw(&one);
 		throw(&other);
 		if (one.layout && other.layout) {
