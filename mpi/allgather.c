@@ -86,6 +86,7 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 		   MPI_Comm comm, size_t total)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHERV, 0, total);
+	struct oc_vector vector = {recv, counts, displs, rtype, .n = oc->size, .skip = -1};
 	struct oc_bind bind = {0};
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
@@ -95,7 +96,7 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 
 	shape.stream = oc_streams(total);
 	shape.in_place = send == MPI_IN_PLACE;
-	err = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, 1, -1);
+	err = oc_vbuffer_open(&in, &vector, 1);
 	bind.recv = in.at;
 	bind.recv_bytes = in.bytes;
 	bind.recv_layout = in.layout;

@@ -71,9 +71,34 @@ OC_EXPORT_LARGE int PMPI_Alltoall_c(const void *send, MPI_Count scount, MPI_Data
 				  : oc_pass_refused(comm);
 }
 
-int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, int failure, struct oc_vbuffer *out,
-		      struct oc_vbuffer *in)
+/* Both in any case: the MPI is to get what is left of both. */
+static int open_both(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
+		     const struct oc_vector *recv, struct oc_vbuffer *out, struct oc_vbuffer *in)
 {
+	uint64_t min = oc_adapter.agreed.min[coll];
+	int sends = send ? oc_vbuffer_open(out, send, min) : oc_vbuffer_open_apart(out, recv, min);
+	int receives = oc_vbuffer_open(in, recv, min);
+
+	return sends ? sends : receives;
+}
+
+/* In place the MPI has one count for both ends, and nothing to do with this rank's own block. */
+static void join_rests(struct oc_vbuffer *out, struct oc_vbuffer *in)
+{
+	oc_vbuffer_set_rest(in, in->skip, 0);
+	for (int i = 0; i < in->n; i++) {
+		int64_t sends = oc_counts_at(oc_vbuffer_rest(out), i),
+			receives = oc_counts_at(oc_vbuffer_rest(in), i);
+
+		/* They differ where ranks gave different ones, which is an error. */
+		oc_vbuffer_set_rest(in, i, sends < receives ? sends : receives);
+	}
+}
+
+int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
+		      const struct oc_vector *recv, struct oc_vbuffer *out, struct oc_vbuffer *in)
+{
+	int failure = open_both(oc, coll, send, recv, out, in);
 	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
 	struct oc_bind bind = {0};
 	struct oc_blocks outs, ins;
@@ -109,6 +134,8 @@ int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, int failure, struct
 	failure = oc_serve_blocks(oc, failure, &shape, &outs, &ins, &bind);
 	oc_vbuffer_part(in, from, false, &parted);
 	oc_vbuffer_part(out, to, true, &parted);
+	if (!send)
+		join_rests(out, in);
 	if (!failure)
 		failure = oc_vbuffer_unpack(in);
 	return failure ? failure : parted;
@@ -120,14 +147,14 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, struct oc_coun
 			    struct oc_counts rcounts, struct oc_counts rdispls, MPI_Datatype rtype,
 			    MPI_Comm comm)
 {
-	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
+	bool in_place = send == MPI_IN_PLACE;
+	int n = oc->size, skip = in_place ? oc->rank : -1, failure, err = MPI_SUCCESS;
+	struct oc_vector sends = {send, scounts, sdispls, stype, .n = n, .skip = -1};
+	struct oc_vector receives = {recv, rcounts, rdispls, rtype, .n = n, .skip = skip};
 	struct oc_vbuffer out, in;
-	int failure, opened, err = MPI_SUCCESS;
 
-	/* Both in any case: the MPI is to get what is left of both. */
-	opened = oc_vbuffer_open(&out, send, scounts, sdispls, stype, oc->size, min, -1);
-	failure = oc_vbuffer_open(&in, recv, rcounts, rdispls, rtype, oc->size, min, -1);
-	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLV, opened ? opened : failure, &out, &in);
+	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLV, in_place ? NULL : &sends, &receives,
+				    &out, &in);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLV, failure))
 		err = oc_pass_alltoallv(send, oc_vbuffer_rest(&out), sdispls, stype, recv,
 					oc_vbuffer_rest(&in), rdispls, rtype, comm);
@@ -136,8 +163,8 @@ static OC_APART int serve_v(struct oc_comm *oc, const void *send, struct oc_coun
 	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLV, failure);
 }
 
-/* Serves MPI_Alltoallv: pair by pair, blocks that are large enough, but not in place; the MPI gets
- * the same call for the rest. */
+/* Serves MPI_Alltoallv: pair by pair, blocks that are large enough; the MPI gets the same call for
+ * the rest. */
 static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
 			     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
 			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
@@ -145,16 +172,14 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLV, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_comm *oc = in_place ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	int err;
 
-	if (in_place && oc_adapter.active)
-		call.outcome = OC_OUTCOME_IN_PLACE;
 	if (call.since)
 		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,
 				rtype);
-	if (oc && !oc_blocks_any(scounts, stype, oc->size, min, -1) &&
-	    !oc_blocks_any(rcounts, rtype, oc->size, min, -1)) {
+	if (oc && (in_place || !oc_blocks_any(scounts, stype, oc->size, min, -1)) &&
+	    !oc_blocks_any(rcounts, rtype, oc->size, min, in_place ? oc->rank : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;
 		oc = oc_comm_leave(oc);
 	}

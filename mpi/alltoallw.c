@@ -9,13 +9,14 @@ static OC_APART int serve(struct oc_comm *oc, const void *send, struct oc_counts
 			  struct oc_counts rcounts, struct oc_counts rdispls,
 			  const MPI_Datatype *rtypes, MPI_Comm comm)
 {
-	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
+	bool in_place = send == MPI_IN_PLACE;
+	int n = oc->size, skip = in_place ? oc->rank : -1, failure, err = MPI_SUCCESS;
+	struct oc_vector sends = {send, scounts, sdispls, .types = stypes, .n = n, .skip = -1};
+	struct oc_vector receives = {recv, rcounts, rdispls, .types = rtypes, .n = n, .skip = skip};
 	struct oc_vbuffer out, in;
-	int failure, opened, err = MPI_SUCCESS;
 
-	opened = oc_vbuffer_open_each(&out, send, scounts, sdispls, stypes, oc->size, min);
-	failure = oc_vbuffer_open_each(&in, recv, rcounts, rdispls, rtypes, oc->size, min);
-	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLW, opened ? opened : failure, &out, &in);
+	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLW, in_place ? NULL : &sends, &receives,
+				    &out, &in);
 	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLW, failure))
 		err = oc_pass_alltoallw(send, oc_vbuffer_rest(&out), sdispls, stypes, recv,
 					oc_vbuffer_rest(&in), rdispls, rtypes, comm);
@@ -32,15 +33,13 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLW, 0, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_comm *oc = in_place ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	int err;
 
-	if (in_place && oc_adapter.active)
-		call.outcome = OC_OUTCOME_IN_PLACE;
 	if (call.since)
 		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,
 				     rcounts, rtypes);
-	if (oc && !oc_blocks_find_each(scounts, stypes, oc->size, min) &&
+	if (oc && (in_place || !oc_blocks_find_each(scounts, stypes, oc->size, min)) &&
 	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min)) {
 		call.outcome = OC_OUTCOME_SMALL;
 		oc = oc_comm_leave(oc);

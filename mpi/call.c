@@ -29,8 +29,8 @@ static const char *const outcomes[OC_OUTCOME_COUNT] = {
 	[OC_OUTCOME_NEVER] = "never",	    [OC_OUTCOME_EARLY] = "early",
 	[OC_OUTCOME_ALONE] = "alone",	    [OC_OUTCOME_BEYOND] = "beyond",
 	[OC_OUTCOME_INTER] = "inter",	    [OC_OUTCOME_SETUP] = "setup",
-	[OC_OUTCOME_OPERATOR] = "operator", [OC_OUTCOME_IN_PLACE] = "in-place",
-	[OC_OUTCOME_FREED] = "freed",	    [OC_OUTCOME_INVALID] = "invalid",
+	[OC_OUTCOME_OPERATOR] = "operator", [OC_OUTCOME_FREED] = "freed",
+	[OC_OUTCOME_INVALID] = "invalid",
 };
 
 /* Where in the record the cell is, plus one; 0: it has none yet. */

@@ -36,7 +36,6 @@ enum oc_outcome {
 	OC_OUTCOME_INTER,    /* it has two groups */
 	OC_OUTCOME_SETUP,    /* it has none of ours: a member lacked a board or memory */
 	OC_OUTCOME_OPERATOR, /* not one of those reduced here, or not of that type */
-	OC_OUTCOME_IN_PLACE, /* Alltoallv, Alltoallw */
 	OC_OUTCOME_FREED,    /* in a callback of the communicator's own end */
 	OC_OUTCOME_INVALID,  /* the MPI is to report it */
 	OC_OUTCOME_COUNT

@@ -97,7 +97,14 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, MPI_Count s
 			       struct oc_counts displs, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_GATHERV, oc->rank, 0);
-	int skip = send == MPI_IN_PLACE ? oc->rank : -1;
+	struct oc_vector vector = {
+		.user = recv,
+		.counts = counts,
+		.displs = displs,
+		.type = rtype,
+		.n = oc->size,
+		.skip = send == MPI_IN_PLACE ? oc->rank : -1,
+	};
 	struct oc_buffer out = {0};
 	struct oc_vbuffer in;
 	struct oc_bind bind = {0};
@@ -108,7 +115,7 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, MPI_Count s
 	bool own;
 
 	memset(pair, 0, (size_t)oc->size);
-	failure = oc_vbuffer_open(&in, recv, counts, displs, rtype, oc->size, min, skip);
+	failure = oc_vbuffer_open(&in, &vector, min);
 	own = oc_vbuffer_own(&in, oc->rank, scount, stype, false, pair);
 	if (!failure && own)
 		failure = oc_buffer_send(&out, send, (size_t)scount, stype);

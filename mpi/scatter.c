@@ -85,7 +85,14 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, struct oc_c
 			       MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_SCATTERV, oc->rank, 0);
-	int skip = recv == MPI_IN_PLACE ? oc->rank : -1;
+	struct oc_vector vector = {
+		.user = send,
+		.counts = counts,
+		.displs = displs,
+		.type = stype,
+		.n = oc->size,
+		.skip = recv == MPI_IN_PLACE ? oc->rank : -1,
+	};
 	struct oc_buffer in = {0};
 	struct oc_vbuffer out;
 	struct oc_bind bind = {0};
@@ -96,7 +103,7 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, struct oc_c
 	bool own;
 
 	memset(pair, 0, (size_t)oc->size);
-	failure = oc_vbuffer_open(&out, send, counts, displs, stype, oc->size, min, skip);
+	failure = oc_vbuffer_open(&out, &vector, min);
 	own = oc_vbuffer_own(&out, oc->rank, rcount, rtype, true, pair);
 	if (!failure)
 		failure = oc_vbuffer_pack(&out);

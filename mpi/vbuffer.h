@@ -30,6 +30,7 @@ struct oc_vbuffer {
 	int n;
 	int skip;   /* as given when it was opened */
 	bool plain; /* all blocks where they lie, of a type without gaps: off counts from at */
+	bool apart; /* all blocks in a copy: the user's memory is written meanwhile */
 	void *user;
 	struct oc_counts counts;
 	struct oc_counts displs;

@@ -58,8 +58,11 @@ static uint64_t look_at_all(const struct oc_vbuffer *v, struct block *blocks)
 	for (int i = 0; i < v->n; i++) {
 		if (!v->len[i])
 			continue;
-		if (last >= 0 && oc_vbuffer_type(v, last) == oc_vbuffer_type(v, i) &&
-		    (oc_counts_at(v->counts, last) == 1) == (oc_counts_at(v->counts, i) == 1)) {
+		if (v->apart) {
+			blocks[i] = (struct block){.how = HOW_COPY};
+		} else if (last >= 0 && oc_vbuffer_type(v, last) == oc_vbuffer_type(v, i) &&
+			   (oc_counts_at(v->counts, last) == 1) ==
+				   (oc_counts_at(v->counts, i) == 1)) {
 			blocks[i] = blocks[last];
 			blocks[i].shares = true;
 		} else {
@@ -204,12 +207,19 @@ static size_t block_bytes(const struct oc_vbuffer *v, int i, size_t size)
 }
 
 /* What is served, and what is the MPI's. */
-static int begin(struct oc_vbuffer *v, const void *user, size_t min)
+static int begin(struct oc_vbuffer *v, const struct oc_vector *vector, size_t min)
 {
-	size_t size = v->types ? 0 : oc_type_bytes(v->type, 1);
-	int n = v->n;
+	size_t size = vector->types ? 0 : oc_type_bytes(vector->type, 1);
+	int n = vector->n;
 
-	v->user = (void *)(uintptr_t)user;
+	memset(v, 0, offsetof(struct oc_vbuffer, rest));
+	v->n = n;
+	v->skip = vector->skip;
+	v->user = (void *)(uintptr_t)vector->user;
+	v->counts = vector->counts;
+	v->displs = vector->displs;
+	v->type = vector->type;
+	v->types = vector->types;
 	for (int i = 0; i < n; i++)
 		oc_vbuffer_set_rest(v, i,
 				    i != v->skip && block_bytes(v, i, size) >= min
@@ -228,40 +238,25 @@ static int begin(struct oc_vbuffer *v, const void *user, size_t min)
 	return MPI_SUCCESS;
 }
 
-int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip)
+int oc_vbuffer_open(struct oc_vbuffer *v, const struct oc_vector *vector, size_t min)
 {
+	int err = begin(v, vector, min);
 	MPI_Aint lb, extent;
-	int err;
 
-	memset(v, 0, offsetof(struct oc_vbuffer, rest));
-	v->n = n;
-	v->skip = skip;
-	v->counts = counts;
-	v->displs = displs;
-	v->type = type;
-	err = begin(v, user, min);
 	if (err)
 		return err;
-	if (!oc_type_contiguous(type))
+	if (v->types || !oc_type_contiguous(v->type))
 		return place(v);
-	if (pmpi()->Type_get_extent(type, &lb, &extent))
+	if (pmpi()->Type_get_extent(v->type, &lb, &extent))
 		return MPI_ERR_TYPE;
 	place_in_user(v, extent);
 	return MPI_SUCCESS;
 }
 
-int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min)
+int oc_vbuffer_open_apart(struct oc_vbuffer *v, const struct oc_vector *vector, size_t min)
 {
-	int err;
+	int err = begin(v, vector, min);
 
-	memset(v, 0, offsetof(struct oc_vbuffer, rest));
-	v->n = n;
-	v->skip = -1;
-	v->counts = counts;
-	v->displs = displs;
-	v->types = types;
-	err = begin(v, user, min);
+	v->apart = true;
 	return err ? err : place(v);
 }

@@ -6,12 +6,20 @@
 
 #include "vbuffer.h"
 
-/* @skip: a block never served (own block in place), or -1. 0 or MPI error, and
- * then rest[] is as without. */
-int oc_vbuffer_open(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-		    struct oc_counts displs, MPI_Datatype type, int n, size_t min, int skip);
-/* The same with a type for each block, whose @displs are in bytes. */
-int oc_vbuffer_open_each(struct oc_vbuffer *v, const void *user, struct oc_counts counts,
-			 struct oc_counts displs, const MPI_Datatype *types, int n, size_t min);
+/* A vector of @n blocks as a call names it. */
+struct oc_vector {
+	const void *user;
+	struct oc_counts counts;
+	struct oc_counts displs;
+	MPI_Datatype type;
+	const MPI_Datatype *types; /* [n] of each block, whose displs are bytes; NULL: type */
+	int n;
+	int skip; /* a block never served (own block in place), or -1 */
+};
+
+/* 0 or MPI error, and then rest[] is as without. */
+int oc_vbuffer_open(struct oc_vbuffer *v, const struct oc_vector *vector, size_t min);
+/* The same of blocks to send while others are received over them. */
+int oc_vbuffer_open_apart(struct oc_vbuffer *v, const struct oc_vector *vector, size_t min);
 
 #endif

@@ -31,7 +31,6 @@ OUTCOMES = {
     "inter": ("intercommunicator", "left to the MPI"),
     "setup": ("no room", "a member had no board or memory for the communicator"),
     "operator": ("operator or type", "a reduction by an operator that the type has not, or of a type with gaps"),
-    "in-place": ("in place", "MPI_Alltoallv or MPI_Alltoallw with MPI_IN_PLACE"),
     "freed": ("being freed", "called by a delete callback of the communicator"),
     "invalid": ("wrong arguments", "left to the MPI to report"),
 }

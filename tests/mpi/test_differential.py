@@ -179,7 +179,7 @@ def test_blocks(runner: Runner, program: MakeProgram, ranks: int, name: str) -> 
     path = runner.cwd / "stats"
     # Small blocks are small under all settings.
     env = {**SETTINGS[name], "ONECOPY_MIN": "2000", "ONECOPY_STATS": str(path)}
-    runner.mpirun(ranks, program("blocks"), str(SEED), "3000", env=env, preload=LIBRARIES.get(name, True), timeout=120)
+    runner.mpirun(ranks, program("blocks"), str(SEED), "6000", env=env, preload=LIBRARIES.get(name, True), timeout=120)
     for line in stats(path):
         for call in ("scatterv", "gatherv", "alltoallv", "alltoallw"):
             assert line["calls"][call]["served"] > 20
