@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 
 #define BATCH	      32 /* parts of a call to the system */
 #define PAGE	      ((uintptr_t)4096)
+#define MANY_BYTES    (IOV_MAX * sizeof(struct iovec))
 #define SIGNALS_BYTES 8 /* as the kernel has them */
 
 /* The kernel's limits, MAX_RW_COUNT (include/linux/fs.h) and IOV_MAX: of longer calls it does a
@@ -167,17 +169,26 @@ static bool is_readable(uintptr_t page)
 
 /* A list that is in no known memory, for MPICH has them in blocks of the C library, is asked of
  * the kernel: by a call that no container refuses, as it may those that are answered here. */
-static bool take_list(const struct iovec **list, unsigned long count, struct iovec *room)
+static bool take_list(const struct iovec **list, unsigned long count, struct iovec *few,
+		      struct iovec **many)
 {
-	uintptr_t from = (uintptr_t)*list, end = from + count * sizeof(*room);
+	uintptr_t from = (uintptr_t)*list, end = from + count * sizeof(**list);
+	struct iovec *room = few;
 
-	if (!count || oc_procvm_known(*list, count * sizeof(*room)))
+	if (!count || oc_procvm_known(*list, count * sizeof(**list)))
 		return true;
-	if (count > OC_PROCVM_LIST || end < from)
+	if (end < from)
 		return false;
 	for (uintptr_t page = from & ~(PAGE - 1); page < end; page += PAGE)
 		if (!is_readable(page))
 			return false;
+	if (count > OC_PROCVM_FEW) {
+		room = mmap(NULL, MANY_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (room == MAP_FAILED)
+			return false;
+		*many = room;
+	}
 	memcpy(room, *list, count * sizeof(*room));
 	*list = room;
 	return true;
@@ -185,9 +196,17 @@ static bool take_list(const struct iovec **list, unsigned long count, struct iov
 
 bool oc_procvm_take_lists(struct oc_procvm_call *call, struct oc_procvm_lists *lists)
 {
+	lists->many[0] = lists->many[1] = NULL;
 	return !call->flags && call->nlocal <= IOV_MAX && call->nremote <= IOV_MAX &&
-	       take_list(&call->local, call->nlocal, lists->local) &&
-	       take_list(&call->remote, call->nremote, lists->remote);
+	       take_list(&call->local, call->nlocal, lists->local, &lists->many[0]) &&
+	       take_list(&call->remote, call->nremote, lists->remote, &lists->many[1]);
+}
+
+void oc_procvm_drop_lists(struct oc_procvm_lists *lists)
+{
+	for (int i = 0; i < 2; i++)
+		if (lists->many[i])
+			munmap(lists->many[i], MANY_BYTES);
 }
 
 bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,

@@ -26,17 +26,22 @@ struct oc_procvm_call {
 ssize_t oc_procvm_by_system(const struct oc_procvm_call *call);
 ssize_t oc_procvm_leave(const struct oc_procvm_call *call, const struct oc_procvm_counts *counts);
 
-#define OC_PROCVM_LIST 16 /* pieces of a list of which a copy is made */
+#define OC_PROCVM_FEW 16
 
+/* Room for copies: of many pieces it is mapped. */
 struct oc_procvm_lists {
-	struct iovec local[OC_PROCVM_LIST];
-	struct iovec remote[OC_PROCVM_LIST];
+	struct iovec local[OC_PROCVM_FEW];
+	struct iovec remote[OC_PROCVM_FEW];
+	struct iovec *many[2]; /* NULL or IOV_MAX of them */
 };
 
 /* Before anything else looks at a call: its lists become ones that can be read, those of the
- * caller or copies in @lists. False, and the call is the system's, where that cannot be, or not
- * for less than it costs. Makes use of errno. */
+ * caller or copies in @lists. False, and the call is the system's, where that cannot be. Makes use
+ * of errno. */
 bool oc_procvm_take_lists(struct oc_procvm_call *call, struct oc_procvm_lists *lists);
+
+/* When the call is done, and also after false. */
+void oc_procvm_drop_lists(struct oc_procvm_lists *lists);
 
 /* Whether any of a call on rank @peer can be done here. It is well-formed then. */
 bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,

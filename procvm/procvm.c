@@ -127,11 +127,13 @@ static ssize_t answer(struct oc_node *node, const struct peer *peer,
 		oc_procvm_can_answer(node, peer->rank, &readable) &&
 		(is_lone(node) || is_alive(node, peer));
 	errno = saved;
-	if (!alive)
-		return oc_procvm_leave(call, &counts);
-	done = oc_procvm_answer(node, peer->rank, &readable, stream_from, &counts);
+	done = alive ? oc_procvm_answer(node, peer->rank, &readable, stream_from, &counts)
+		     : oc_procvm_leave(call, &counts);
 	if (done >= 0)
 		errno = saved;
+	saved = errno;
+	oc_procvm_drop_lists(&lists);
+	errno = saved;
 	return done;
 }
 

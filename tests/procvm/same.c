@@ -386,16 +386,28 @@ static int kind_of(const char *name)
 	return kind;
 }
 
-static void make_calls(const char *here, const char *there, long calls)
+/* One piece here, @pieces there. The lists of more than one are in memory that nobody knows. */
+static void make_calls(const char *here, const char *there, unsigned long pieces, long calls)
 {
-	struct call call = {.pid = theirs.pid, .nlocal = 1, .nremote = 1};
+	struct call on_stack, *call = &on_stack;
+	const size_t bytes = BYTES - PAGE;
 
-	call.local[0] = (struct iovec){mine.at[kind_of(here)], BYTES};
-	call.remote[0] = (struct iovec){theirs.at[kind_of(there)] + PAGE, BYTES - PAGE};
-	call.local[0].iov_len -= PAGE;
+	require(pieces >= 1 && pieces <= IOV_MAX, "pieces of a list");
+	if (pieces > 1)
+		call = mmap(NULL, sizeof(*call), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	require(call != MAP_FAILED, "memory");
+	*call = (struct call){.pid = theirs.pid, .nlocal = 1, .nremote = pieces};
+	call->local[0] = (struct iovec){mine.at[kind_of(here)], bytes};
+	for (unsigned long i = 0; i < pieces; i++) {
+		size_t from = bytes * i / pieces, to = bytes * (i + 1) / pieces;
+
+		call->remote[i] =
+			(struct iovec){theirs.at[kind_of(there)] + PAGE + from, to - from};
+	}
 	for (long i = 0; i < calls; i++) {
-		call.write = i / 2 % 2;
-		require((i % 2 ? number_call : name_call)(&call) == BYTES - PAGE, "a call");
+		call->write = i / 2 % 2;
+		require((i % 2 ? number_call : name_call)(call) == (ssize_t)bytes, "a call");
 	}
 }
 
@@ -408,7 +420,7 @@ int main(int argc, char **argv)
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	counted = argc == 5 && !strcmp(argv[1], "count");
+	counted = argc == 6 && !strcmp(argv[1], "count");
 	require(size == 2 && (argc == 3 || counted), "same SEED CALLS, 2 ranks");
 	state = strtoull(argv[1], NULL, 0) | 1;
 	find_places(&mine, stack);
@@ -425,7 +437,7 @@ int main(int argc, char **argv)
 	}
 	if (counted) {
 		if (!rank)
-			make_calls(argv[2], argv[3], atol(argv[4]));
+			make_calls(argv[2], argv[3], strtoul(argv[4], NULL, 0), atol(argv[5]));
 		/* Not before: who has left is the kernel's affair. */
 		MPI_Barrier(MPI_COMM_WORLD);
 		MPI_Finalize();

@@ -59,16 +59,20 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("here", "there"), KINDS)
-def test_who_copies(runner: Runner, programs: Programs, figures: Path, here: str, there: str) -> None:
-    """Calls are answered from memory that is known to be there, by name or by number: counted exactly."""
+@pytest.mark.parametrize(
+    ("here", "there", "pieces"),
+    [*((*kinds, 1) for kinds in KINDS), ("heap", "heap", 16), ("heap", "heap", 17), ("heap", "heap", 1024)],
+)
+def test_who_copies(runner: Runner, programs: Programs, figures: Path, here: str, there: str, pieces: int) -> None:
+    """Calls are answered from memory that is known to be there, by name or by number, also where the list of its pieces
+    is in memory that is not: counted exactly, in pieces."""
     binary = programs.build("same", [str(HERE / "same.c")], "-pthread")
-    done = runner.mpirun(2, binary, "count", here, there, "40", env={"ONECOPY_STATS": f"{figures}/"})
+    done = runner.mpirun(2, binary, "count", here, there, str(pieces), "40", env={"ONECOPY_STATS": f"{figures}/"})
     if "no system call" in done.stdout:
         pytest.skip("the system call is refused here")
     (one,) = [report for report in record.read(figures) if report["world_rank"] == 0]
     numbers = platform.machine() == "x86_64"
-    wanted = 40 if numbers else 20
+    wanted = pieces * (40 if numbers else 20)
     by = "heap" if here != "mapped" and there in ("heap", "static") else "cma"
     assert {name: entry["calls"] for name, entry in one["messages"].items() if entry["calls"]} == {by: wanted}
 
