@@ -133,22 +133,39 @@ class Job:
         seconds = time.monotonic() - self._began
         if leftovers:
             self._expect_nothing_left(grace)
+        else:
+            self._sweep()
         return Finished(returncode, self._text(self._out.name), self._text(self._err.name), seconds)
 
     def close(self) -> None:
         self.kill()
+        self._sweep()
         self._out.close()
         self._err.close()
+
+    def _new_files(self) -> set[Path]:
+        """Nobody's files in /dev/shm since the job began: its own, or those of jobs beside it."""
+        files = shm_files() - self._shm_before
+        if files:
+            files -= mapped_shm_files()
+            files &= shm_files()
+        return files
+
+    def _sweep(self) -> None:
+        """What a job leaves that was not to clean up would be taken for the next one's. Another's that is not yet
+        mapped will be in a moment."""
+        files = self._new_files()
+        if files:
+            time.sleep(0.2)
+        for path in files & self._new_files():
+            path.unlink(missing_ok=True)
 
     def _expect_nothing_left(self, grace: float) -> None:
         until = time.monotonic() + grace
         clean = 0
         while clean < 2:  # a process in the middle of exec() has no environment for a moment: look twice
             alive = self.processes()
-            files = shm_files() - self._shm_before
-            if files:
-                files -= mapped_shm_files()
-                files &= shm_files()
+            files = self._new_files()
             clean = 0 if alive or files else clean + 1
             if clean == 0 and time.monotonic() > until:
                 break
