@@ -70,7 +70,7 @@ test: deps
 test-all: export ONECOPY_TEST_ALL := 1
 test-all: export KERNELS := uml uml-debug
 test-all: deps
-	@packaging/install-deps nodes model || echo "make: tests that need these are skipped" >&2
+	@packaging/install-deps nodes fft model || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
 
 ## check    formatting, lint, types, static analysis, licences, man pages

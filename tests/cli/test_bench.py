@@ -130,11 +130,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def run_bench(onecopy: Command, cache: Path, output: Path, *words: str, against: str = "mpi") -> None:
+def run_bench(
+    onecopy: Command, cache: Path, output: Path, *words: str, against: str = "mpi", timeout: float = 250
+) -> None:
     if not shutil.which("mpicc"):
         pytest.fail("mpicc is missing: run `make deps`")
     env = {**MPI_ENV, "XDG_CACHE_HOME": str(cache)}
-    done = onecopy("bench", "--quick", "--output", output, *words, env=env, timeout=250)
+    done = onecopy("bench", "--quick", "--output", output, *words, env=env, timeout=timeout)
     assert done.returncode == 0, done.stderr + done.stdout
     assert " runs, about " in done.stderr
     facts = json.loads((output / "machine.json").read_text())
@@ -142,11 +144,13 @@ def run_bench(onecopy: Command, cache: Path, output: Path, *words: str, against:
 
 
 @pytest.mark.long(2)
+@pytest.mark.timeout(900)
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
     names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,scan,exscan,"
     names += ",".join(["scatterv,gatherv,alltoallv,strided_allgather,alltoallw,barrier", *cells.MESSAGES])
-    run_bench(onecopy, cache, tmp_path / "out", "--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
+    words = ("--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
+    run_bench(onecopy, cache, tmp_path / "out", *words, timeout=850)
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     for variant in ("mpi", "onecopy"):
         for name in names.split(","):

@@ -81,6 +81,12 @@ def environment(where: Path, *packages: str | Path) -> Path:
     return where
 
 
+def activated(there: Path, mpi: str) -> dict[str, str]:
+    """The variables of who uses such an environment, without onecopy's and those that change what is loaded."""
+    base = {name: value for name, value in os.environ.items() if not name.startswith(("ONECOPY", "PYTHON", "LD_"))}
+    return {**base, **MPIS[mpi], "PATH": f"{there / 'bin'}:{os.environ['PATH']}"}
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("wheel")
@@ -118,8 +124,7 @@ def test_contents(wheel: Path) -> None:
 def test_beside_mpi4py(wheel: Path, tmp_path: Path, mpi: str) -> None:
     """`pip install onecopy mpi4py mpich`, and it serves."""
     there = environment(tmp_path / "env", wheel, "mpi4py", mpi)
-    base = {name: value for name, value in os.environ.items() if not name.startswith(("ONECOPY", "PYTHON", "LD_"))}
-    env = {**base, **MPIS[mpi], "PATH": f"{there / 'bin'}:{os.environ['PATH']}"}
+    env = activated(there, mpi)
     command = ("onecopy", "run", "--stats=json", "mpiexec", "-n", "2", "python")
     done = run(*command, PROGRAM, env=env, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -136,3 +141,21 @@ def test_beside_mpi4py(wheel: Path, tmp_path: Path, mpi: str) -> None:
     found = json.loads(doctor.stdout)
     assert found["mpi"]["preload"].startswith(str(there))
     assert found["library"].startswith(str(there))
+
+
+@pytest.mark.long(3)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mpi", MPIS)
+def test_fourier_transforms(wheel: Path, tmp_path: Path, mpi: str) -> None:
+    """mpi4py-fft's, by slabs and by pencils: the same bits as without onecopy."""
+    there = environment(tmp_path / "env", wheel, "mpi4py", mpi, "mpi4py-fft")
+    env = activated(there, mpi)
+    command = ("mpiexec", "-n", "4", "python", PROGRAM.with_name("fft_program.py"))
+    alone = run(*command, env=env, cwd=tmp_path, timeout=200)
+    assert alone.returncode == 0, alone.stderr
+    assert len(alone.stdout.splitlines()) == 12
+    done = run("onecopy", "run", "--stats=json", *command, env=env, cwd=tmp_path, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == alone.stdout
+    (job,) = json.loads(done.stderr.splitlines()[-1])["jobs"]
+    assert all(rank["calls"]["alltoallw"]["served"] > 0 for rank in job["ranks"]), job
