@@ -12,6 +12,8 @@ unsigned int oc_stream_lanes(void)
 
 int oc_stream_select_lanes(unsigned int lanes)
 {
+	if (lanes > OC_STREAM_LANES_MAX)
+		return -EINVAL;
 	return lanes > 1 ? -ENOTSUP : 0;
 }
 

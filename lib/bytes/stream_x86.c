@@ -99,6 +99,8 @@ unsigned int oc_stream_lanes(void)
 
 int oc_stream_select_lanes(unsigned int lanes)
 {
+	if (lanes > OC_STREAM_LANES_MAX)
+		return -EINVAL;
 	if (lanes > 1 && !has_avx())
 		return -ENOTSUP;
 	atomic_store_explicit(&chosen, lanes, memory_order_relaxed);
