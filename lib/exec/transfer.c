@@ -44,6 +44,7 @@ static int indexed(struct oc_op *op, uint32_t rank, uint64_t *off)
 static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, const char *from,
 		      size_t len)
 {
+	struct oc_store_turn ordinary = {0}; /* it is read again at once */
 	char *temp;
 	int err = 0;
 
@@ -55,7 +56,7 @@ static int write_slot(struct oc_op *op, struct oc_ref dst, struct oc_ref src, co
 	while (len && !err) {
 		size_t part = len < OC_OP_CHUNK ? len : OC_OP_CHUNK;
 
-		err = oc_transfer_read(op, temp, src, part, &op->stores);
+		err = oc_transfer_read(op, temp, src, part, &ordinary);
 		if (!err)
 			err = oc_transfer_write(op, dst, temp, part);
 		src.off += part;
