@@ -39,8 +39,8 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 	if (call.since)
 		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,
 				     rcounts, rtypes);
-	if (oc && (in_place || !oc_blocks_find_each(scounts, stypes, oc->size, min)) &&
-	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min)) {
+	if (oc && (in_place || !oc_blocks_find_each(scounts, stypes, oc->size, min, -1)) &&
+	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min, in_place ? oc->rank : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;
 		oc = oc_comm_leave(oc);
 	}

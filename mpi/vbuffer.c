@@ -119,12 +119,13 @@ size_t oc_block_bytes(int64_t count, MPI_Datatype type)
 							     : 0;
 }
 
-bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min)
+bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min,
+			 int skip)
 {
 	for (int i = 0; i < n; i++) {
 		int64_t count = oc_counts_at(counts, i);
 
-		if (count > 0 && oc_block_bytes(count, types[i]) >= min)
+		if (i != skip && count > 0 && oc_block_bytes(count, types[i]) >= min)
 			return true;
 	}
 	return false;

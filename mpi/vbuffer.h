@@ -59,7 +59,8 @@ size_t oc_block_bytes(int64_t count, MPI_Datatype type);
 bool oc_blocks_find(struct oc_counts counts, MPI_Datatype type, int n, size_t min, int skip);
 
 /* The same where each has a type of its own. */
-bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min);
+bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min,
+			 int skip);
 
 /* True if some block has at least @min bytes, not counting @skip: what to ask before
  * anything with a vbuffer. */
