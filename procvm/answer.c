@@ -12,13 +12,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "access/access.h"
 #include "access/cma.h"
 #include "access/window.h"
+#include "base/quiet.h"
 #include "base/raw_call.h"
 #include "bytes/store_policy.h"
 #include "help.h"
@@ -183,8 +183,9 @@ static bool take_list(const struct iovec **list, unsigned long count, struct iov
 		if (!is_readable(page))
 			return false;
 	if (count > OC_PROCVM_FEW) {
-		room = mmap(NULL, MANY_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		/* Not by the names by which MPIs watch memory: this is within a call of theirs. */
+		room = oc_quiet_mmap(NULL, MANY_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (room == MAP_FAILED)
 			return false;
 		*many = room;
@@ -206,7 +207,7 @@ void oc_procvm_drop_lists(struct oc_procvm_lists *lists)
 {
 	for (int i = 0; i < 2; i++)
 		if (lists->many[i])
-			munmap(lists->many[i], MANY_BYTES);
+			oc_quiet_munmap(lists->many[i], MANY_BYTES);
 }
 
 bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
