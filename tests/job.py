@@ -133,8 +133,6 @@ class Job:
         seconds = time.monotonic() - self._began
         if leftovers:
             self._expect_nothing_left(grace)
-        else:
-            self._sweep()
         return Finished(returncode, self._text(self._out.name), self._text(self._err.name), seconds)
 
     def close(self) -> None:
