@@ -13,6 +13,7 @@
 #define BLOCK  ((size_t)1 << 20)
 #define TRIES  3 /* measurements by which the ways are compared */
 #define PASSES 8 /* of a measurement: long beside the time slices of ranks that share a core */
+#define ENOUGH ((size_t)512 << 20) /* bytes of one, where caches are so large that fewer do */
 
 static void copy_memcpy(void *dst, const void *src, size_t bytes)
 {
@@ -23,7 +24,7 @@ static const struct ntcopy plain = {"memcpy", copy_memcpy};
 
 static const struct ntcopy *best;
 static char *from, *to;
-static size_t blocks;
+static size_t blocks, passes;
 static int nranks;
 
 /* Not malloc(): these are nobody's buffers, whatever allocator is under us. */
@@ -56,12 +57,12 @@ static double measure(const struct ntcopy *way)
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	mine[0] = -now();
-	for (int pass = 0; pass < PASSES; pass++)
+	for (size_t pass = 0; pass < passes; pass++)
 		for (size_t i = 0; i < blocks; i++)
 			way->copy(to + i * BLOCK, from + i * BLOCK, BLOCK);
 	mine[1] = now();
 	MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-	return (double)(PASSES * blocks * BLOCK) * nranks / (most[1] + most[0]);
+	return (double)(passes * blocks * BLOCK) * nranks / (most[1] + most[0]);
 }
 
 void copyspeed_init(size_t cache)
@@ -71,6 +72,9 @@ void copyspeed_init(size_t cache)
 
 	MPI_Comm_size(MPI_COMM_WORLD, &nranks);
 	blocks = cache * FACTOR / 2 / (size_t)nranks / BLOCK + 1;
+	passes = ENOUGH / (blocks * (size_t)nranks * BLOCK) + 1;
+	if (passes > PASSES)
+		passes = PASSES;
 	from = arena_create(blocks * BLOCK);
 	to = arena_create(blocks * BLOCK);
 	for (size_t i = 0; way; way = ntcopy_at(i++)) {

@@ -347,6 +347,7 @@ def describe(variants: Sequence[Variant], args: argparse.Namespace) -> dict[str,
 
 def settings_of(args: argparse.Namespace) -> Settings:
     quick = args.quick
+    cache = machine.last_level_bytes()
     return Settings(
         collectives=args.collectives or list(COLLECTIVES),
         passed=args.collectives or [*COLLECTIVES, *OF_BLOCKS],
@@ -358,8 +359,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         rounds=args.rounds or (3 if quick else 6),
         warm=args.warm,
         timing=args.timing,
-        cache=machine.last_level_bytes(),
-        limit=60.0,
+        cache=cache,
+        limit=60.0 * max(1.0, cache / (128 << 20)),  # buffers are a multiple of it, and have to be made
     )
 
 
