@@ -9,6 +9,7 @@ import hypothesis
 import longform
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from job import JobError
 from mpi.programs import Programs
 from mpi.script import Script, scripts
 from mpi.test_differential import SEED, THREADS, compare, digests
@@ -21,6 +22,16 @@ RANKS = max(2, min(8, machine.usable_cpus()))
 
 
 CHURN = Script(RANKS, ("init single", "churn 300"))
+
+
+def ends_alone(runner: Runner, programs: Programs, script: Script) -> bool:
+    """Whether the MPI by itself gets through: Intel MPI crashes now and then."""
+    try:
+        digests(runner, programs, script, "alone", None)
+    except JobError as trouble:
+        print(f"{runner.mpi.name} alone: {trouble}")
+        return False
+    return True
 
 
 @pytest.mark.timeout(300 + 120 * EXAMPLES)
@@ -42,7 +53,9 @@ def test_same_bytes(runner: Runner, programs: Programs, script: Script) -> None:
         lines = [re.sub(r"\b(readonly|writeonly)\b", "private", line) for line in lines]
     # Alone MPICH 4.0 crashes there, too, and both end calls with an error where types differ: all is served but what
     # never is.
-    compare(runner, programs, Script(script.ranks, tuple(lines)), alone=runner.mpi.name.startswith("intelmpi"))
+    script = Script(script.ranks, tuple(lines))
+    alone = runner.mpi.name.startswith("intelmpi") and ends_alone(runner, programs, script)
+    compare(runner, programs, script, alone)
 
 
 @pytest.mark.parametrize("script", [CHURN, THREADS], ids=["communicators", "threads"])
