@@ -11,7 +11,7 @@ from abc import abstractmethod
 from pathlib import Path
 
 import debian
-from kernel import HERE, Kernel, KernelError, UnavailableError, cache, jobs, locked, make, say
+from kernel import HERE, Kernel, KernelError, UnavailableError, build_until, cache, jobs, locked, make, say
 
 SUITES = ("trixie-backports", "forky", "sid")
 OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
@@ -135,7 +135,7 @@ class Built(Kernel):
         lost = sorted(wanted - set(self.config().splitlines()))
         if lost:
             raise KernelError(f"this source does not take {', '.join(lost)}")
-        make([*kbuild, jobs(), self.target, "modules"], log)
+        make([*kbuild, jobs(), self.target, "modules"], log, build_until())
 
     def _stage(self) -> Path:
         return self.home / "stage"

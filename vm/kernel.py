@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 SOURCES = ("kernel", "include/uapi")  # what a module is built from
+UNTIL = "ONECOPY_KERNEL_UNTIL"
 UNAVAILABLE = 123  # exit status of what ends for an UnavailableError
 
 
@@ -48,14 +52,31 @@ def locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def make(argv: list[str], log: Path) -> None:
-    """Runs a build with its output in `log`, whose end the error shows."""
+def make(argv: list[str], log: Path, until: float = math.inf) -> None:
+    """Runs a build with its output in `log`, whose end the error shows. UnavailableError when it has not ended by
+    `until`, seconds since the epoch; what is built by then stays."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
-    if done.returncode:
+        # In a session of its own: who compiles removes what is half written when it is told to end.
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            status = process.wait(None if until == math.inf else max(until - time.time(), 0))
+        except BaseException as trouble:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            if isinstance(trouble, subprocess.TimeoutExpired):
+                raise UnavailableError(f"not built in the time that this run has for kernels ({UNTIL})") from None
+            raise
+    if status:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
-        raise KernelError(f"{' '.join(argv[:4])} ... ended with {done.returncode}; the end of {log}:\n{tail}")
+        raise KernelError(f"{' '.join(argv[:4])} ... ended with {status}; the end of {log}:\n{tail}")
+
+
+def build_until() -> float:
+    """When kernels have to be built: as ONECOPY_KERNEL_UNTIL says, or never."""
+    return float(os.environ.get(UNTIL) or "inf")
 
 
 def jobs() -> str:
