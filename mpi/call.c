@@ -154,9 +154,8 @@ void oc_call_measure_each(struct oc_call *call, struct oc_counts out, const MPI_
 		return;
 	call->data = total_of_each(out, otypes, size) + total_of_each(in, itypes, size);
 	call->size = call->data / (uint64_t)(sides * size);
-	weigh_profile(call,
-		      (out.at && oc_blocks_find_each(out, otypes, size, min, -1)) ||
-			      (in.at && oc_blocks_find_each(in, itypes, size, min, -1)));
+	weigh_profile(call, (out.at && oc_blocks_find_each(out, otypes, size, min, -1)) ||
+				    (in.at && oc_blocks_find_each(in, itypes, size, min, -1)));
 }
 
 void oc_call_measure_rooted(struct oc_call *call, struct oc_counts blocks, MPI_Datatype btype,

@@ -302,8 +302,7 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 {
 	struct cursor to = begin(dst), from = begin(src);
 	struct batch batch = {.lanes = stream ? oc_stream_lanes() : 1};
-	bool asks = from.layout && len >= AHEAD_FROM &&
-		    !(batch.lanes > 1 && goes_beside(dst, src));
+	bool asks = from.layout && len >= AHEAD_FROM && !(batch.lanes > 1 && goes_beside(dst, src));
 	struct scout scout = asks ? begin_scout(from.layout, len) : (struct scout){.left = 0};
 	bool streamed = false;
 

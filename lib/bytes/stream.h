@@ -26,8 +26,8 @@
 /* How many lanes suit this machine; 1: all is copied in its order. Any thread. */
 unsigned int oc_stream_lanes(void);
 
-/* For tests: so many from now on, 0 for what suits again. -EINVAL above OC_STREAM_LANES_MAX, -ENOTSUP
- * when this machine has no such copy. Not while another thread copies. */
+/* For tests: so many from now on, 0 for what suits again. -EINVAL above OC_STREAM_LANES_MAX,
+ * -ENOTSUP when this machine has no such copy. Not while another thread copies. */
 int oc_stream_select_lanes(unsigned int lanes);
 
 /* Bytes from @p to the next line boundary. */
