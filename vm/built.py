@@ -7,11 +7,12 @@ import hashlib
 import re
 import shutil
 import subprocess
+import time
 from abc import abstractmethod
 from pathlib import Path
 
 import debian
-from kernel import HERE, Kernel, KernelError, UnavailableError, build_until, cache, jobs, locked, make, say
+from kernel import HERE, UNTIL, Kernel, KernelError, UnavailableError, build_until, cache, jobs, locked, make, say
 
 SUITES = ("trixie-backports", "forky", "sid")
 OLDEST = (7, 2)  # the first with several CPUs in User-Mode Linux
@@ -126,6 +127,8 @@ class Built(Kernel):
             stamp.write_text(self._stamp())
 
     def _make(self) -> None:
+        if time.time() >= build_until():
+            raise UnavailableError(f"not built yet, and {UNTIL} is over")
         say(f"building {self.name}, once: five to ten minutes on two CPUs")
         self.build.mkdir(exist_ok=True)
         log = self.home / "build.log"

@@ -84,6 +84,12 @@ def size_list(text: str) -> str:
     return text
 
 
+def cache_bytes(text: str) -> int:
+    if not (count := run.byte_count(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 32M")
+    return count
+
+
 def rank_list(text: str) -> list[int]:
     try:
         ranks = [int(word) for word in text.split(",")]
@@ -122,6 +128,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=positive, help="how often each variant is run (default: 6)")
     parser.add_argument("--quick", action="store_true", help="three rounds of three sizes, shorter each")
     parser.add_argument("--warm", action="store_true", help="buffers stay in the caches (default: off-cache)")
+    parser.add_argument(
+        "--cache",
+        type=cache_bytes,
+        metavar="BYTES",
+        help="what the last level caches hold together, where the system says more than this machine has of them:"
+        " buffers are four times that (units K, M, G)",
+    )
     parser.add_argument(
         "--timing", choices=["loop", "call"], default="loop", help="a loop of calls, or each after a barrier"
     )
@@ -347,7 +360,7 @@ def describe(variants: Sequence[Variant], args: argparse.Namespace) -> dict[str,
 
 def settings_of(args: argparse.Namespace) -> Settings:
     quick = args.quick
-    cache = machine.last_level_bytes()
+    cache = args.cache or machine.last_level_bytes()
     return Settings(
         collectives=args.collectives or list(COLLECTIVES),
         passed=args.collectives or [*COLLECTIVES, *OF_BLOCKS],

@@ -20,7 +20,7 @@ from onecopy.schedule import Task
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 ROW = Row(0, "mpi", "bcast", 64, 2, "warm", 0, 1, 1.0, 0)
-SHORT = ("bench", "--what=small", "--collectives=bcast,gather", "--ranks=2", "--rounds=1", "--quick")
+SHORT = ("bench", "--what=small", "--collectives=bcast,gather", "--ranks=2", "--rounds=1", "--quick", "--cache=32M")
 
 
 def test_by_default_no_checkout_becomes_dirty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
