@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +69,7 @@ class Runner:
         self.build = build
         self.cwd = cwd
         self.mpi = mpi
+        self.since = time.monotonic()
         self._jobs: list[Job] = []
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
