@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from onecopy import elf, install, peers
+from onecopy import elf, install, pace, peers
 from onecopy import mpi as mpis
 
 FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE")
@@ -113,7 +113,8 @@ def held_back(*numbers: signal.Signals) -> Iterator[None]:
 
 
 def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tuple[str, str]:
-    """What a program printed, and why it did not end well ("" if it did). What it printed before stays."""
+    """What a program printed, and why it did not end well ("" if it did). What it printed before stays. The limit, in
+    seconds, is for a machine that is not slow just now (pace.wait)."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process: subprocess.Popen[bytes] | None = None
         trouble = ""
@@ -122,11 +123,11 @@ def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tupl
                 process = subprocess.Popen(
                     argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
                 )
-            status = process.wait(timeout=limit)
-        except subprocess.TimeoutExpired:
+            status = pace.wait(process, limit)
+        except subprocess.TimeoutExpired as late:
             assert process
             finish(process)
-            trouble = f"ran past its limit of {limit:.0f} s"
+            trouble = f"ran past its limit of {late.timeout:.0f} s"
         except BaseException:
             if process:
                 finish(process)

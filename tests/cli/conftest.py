@@ -11,6 +11,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from job import output_of
 
 ROOT = Path(__file__).resolve().parents[2]
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -100,14 +101,7 @@ def onecopy(environment: dict[str, str], tmp_path: Path) -> Command:
     def call(
         *words: str | Path, env: dict[str, str] | None = None, before: Sequence[str | Path] = (), timeout: float = 150
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*map(str, before), sys.executable, "-m", "onecopy", *map(str, words)],
-            env={**environment, **(env or {})},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        argv = [*before, sys.executable, "-m", "onecopy", *words]
+        return output_of(argv, timeout, env={**environment, **(env or {})}, cwd=tmp_path)
 
     return call

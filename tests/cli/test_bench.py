@@ -19,7 +19,7 @@ from onecopy.cells import FigureRow, Row
 from runner import MPI_ENV, Runner
 
 # A busy machine may take seconds for each job's memory.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -150,7 +150,7 @@ def run_bench(
 
 
 @pytest.mark.long(2)
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
     names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,scan,exscan,"

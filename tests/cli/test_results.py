@@ -80,7 +80,7 @@ def test_a_full_disk(onecopy: Command, tmp_path: Path) -> None:
     if subprocess.run([*mounted, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")
     sizes = ",".join(str(64 * n) for n in range(1, 31))
-    words = ("--what=region", "--mech=heap,staged", "--rounds=1", "--quick", f"--sizes={sizes}")
+    words = ("--what=region", "--mech=heap,staged", "--rounds=1", "--quick", "--cache=32M", f"--sizes={sizes}")
     done = onecopy("bench", *words, "--output", tmp_path / "out", before=mounted, timeout=250)
     assert done.returncode == 1, done.stderr
     assert "No space left on device; measuring goes on" in done.stderr

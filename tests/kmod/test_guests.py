@@ -80,7 +80,7 @@ ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL)
 
 
 def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequence[str] = ()) -> str:
-    return guests.run("run", "--kernel", kernel, "--timeout", "600", *options, "--", *command, env=env)
+    return guests.run("run", "--kernel", kernel, "--timeout", "1800", *options, "--", *command, env=env)
 
 
 def long_if(kernel: str, *values: object) -> object:

@@ -117,7 +117,7 @@ def digests(
     return [Path(f"{out}.{rank}").read_text().splitlines() for rank in range(script.ranks)]
 
 
-@pytest.mark.timeout(300 + 60 * EXAMPLES)
+@pytest.mark.timeout(1200 + 60 * EXAMPLES)
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

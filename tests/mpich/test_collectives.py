@@ -34,7 +34,7 @@ def ends_alone(runner: Runner, programs: Programs, script: Script) -> bool:
     return True
 
 
-@pytest.mark.timeout(300 + 120 * EXAMPLES)
+@pytest.mark.timeout(1200 + 120 * EXAMPLES)
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

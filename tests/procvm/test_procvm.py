@@ -89,7 +89,7 @@ def copied(figures: Path) -> dict[str, int]:
     ids=["large", "many", "fork", "threads"],
 )
 @pytest.mark.parametrize("way", ["heap", "no-heap", "windows", "container"])
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_messages(
     runner: Runner, programs: Programs, figures: Path, ranks: int, most: int, more: list[str], way: str
 ) -> None:

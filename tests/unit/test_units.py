@@ -130,7 +130,7 @@ def test_unit(runner: Runner, unit: Unit) -> None:
     "kind", [pytest.param(kind, marks=[pytest.mark.long(4)] if kind == "tsan" else []) for kind in sorted(SANITIZERS)]
 )
 @pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_unit_sanitized(runner: Runner, sanitized: Callable[[str], Path], kind: str, unit: Unit) -> None:
     where = sanitized(kind)
     prefix = without_aslr() if kind == "tsan" else []
