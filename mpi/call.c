@@ -109,10 +109,18 @@ static bool look_at(const struct oc_call *call, int *rank, int *size)
 }
 
 static bool has_served(const struct oc_call *call, struct oc_counts counts, MPI_Datatype type,
-		       int size)
+		       int size, int skip)
 {
 	return total_of(counts, type, size) &&
-	       oc_blocks_any(counts, type, size, oc_adapter.agreed.min[call->coll], -1);
+	       oc_blocks_any(counts, type, size, oc_adapter.agreed.min[call->coll], skip);
+}
+
+/* In place, an exchange leaves a rank's own block where it is. -1: all blocks move. */
+static int unmoved(const struct oc_call *call, struct oc_counts out, int rank)
+{
+	bool exchange = call->coll == OC_COLL_ALLTOALLV || call->coll == OC_COLL_ALLTOALLW;
+
+	return exchange && !out.at ? rank : -1;
 }
 
 /* Who serves looks at the blocks itself. */
@@ -126,13 +134,15 @@ void oc_call_measure(struct oc_call *call, struct oc_counts out, MPI_Datatype ot
 		     struct oc_counts in, MPI_Datatype itype)
 {
 	int sides = (out.at != NULL) + (in.at != NULL), rank, size;
+	bool any;
 
 	if (!look_at(call, &rank, &size))
 		return;
 	call->data = total_of(out, otype, size) + total_of(in, itype, size);
 	call->size = call->data / (uint64_t)(sides * size);
-	weigh_profile(call,
-		      has_served(call, out, otype, size) || has_served(call, in, itype, size));
+	any = has_served(call, out, otype, size, -1) ||
+	      has_served(call, in, itype, size, unmoved(call, out, rank));
+	weigh_profile(call, any);
 }
 
 static uint64_t total_of_each(struct oc_counts counts, const MPI_Datatype *types, int size)
@@ -149,13 +159,15 @@ void oc_call_measure_each(struct oc_call *call, struct oc_counts out, const MPI_
 {
 	uint64_t min = oc_adapter.agreed.min[call->coll];
 	int sides = (out.at != NULL) + (in.at != NULL), rank, size;
+	bool any;
 
 	if (!sides || !look_at(call, &rank, &size))
 		return;
 	call->data = total_of_each(out, otypes, size) + total_of_each(in, itypes, size);
 	call->size = call->data / (uint64_t)(sides * size);
-	weigh_profile(call, (out.at && oc_blocks_find_each(out, otypes, size, min, -1)) ||
-				    (in.at && oc_blocks_find_each(in, itypes, size, min, -1)));
+	any = (out.at && oc_blocks_find_each(out, otypes, size, min, -1)) ||
+	      (in.at && oc_blocks_find_each(in, itypes, size, min, unmoved(call, out, rank)));
+	weigh_profile(call, any);
 }
 
 void oc_call_measure_rooted(struct oc_call *call, struct oc_counts blocks, MPI_Datatype btype,
@@ -174,7 +186,7 @@ void oc_call_measure_rooted(struct oc_call *call, struct oc_counts blocks, MPI_D
 	if (rank == call->root) {
 		call->size = total_of(blocks, btype, size) / (uint64_t)size;
 		call->data += total_of(blocks, btype, size);
-		any = has_served(call, blocks, btype, size);
+		any = has_served(call, blocks, btype, size, -1);
 	}
 	weigh_profile(call, any);
 }

@@ -286,8 +286,7 @@ static void stream_piece(struct batch *batch, void *dst, const void *src, size_t
 	batch->dst[batch->n] = dst;
 	batch->src[batch->n++] = src;
 	batch->len = len;
-	/* One that is long enough for two has lanes of its own. */
-	if (batch->n >= batch->lanes || len >= 2 * OC_STREAM_LANE_LEAST * OC_STREAM_LINE)
+	if (batch->n >= batch->lanes || len >= OC_STREAM_IN_LANES)
 		flush(batch);
 }
 

@@ -23,6 +23,9 @@
 #define OC_STREAM_LANES_MAX  4
 #define OC_STREAM_LANE_LEAST ((size_t)64) /* lines: 4 KiB */
 
+/* Bytes from which one piece is copied in lanes of its own. */
+#define OC_STREAM_IN_LANES (2 * OC_STREAM_LANE_LEAST * OC_STREAM_LINE)
+
 /* How many lanes suit this machine; 1: all is copied in its order. Any thread. */
 unsigned int oc_stream_lanes(void);
 

@@ -44,6 +44,8 @@ def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
     assert served(path, "allreduce") == [3] * 3
     assert served(path, "gatherv") == [3] * 3
     assert served(path, "scan") == [1] * 3  # by an operator of Fortran's
+    if name != "usempi":
+        assert served(path, "alltoallv") == [1] * 3  # in place
 
 
 @pytest.mark.parametrize("name", BINDINGS)

@@ -87,6 +87,16 @@ program usempif08
       call MPI_Gatherv(data, counts(rank + 1), MPI_INTEGER, blocks, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
     end if
   end do
+  ! Every rank's blocks of the others go to them, and theirs come instead.
+  counts = 500
+  displs = [(500 * (r - 1), r=1, ranks)]
+  data = rank
+  call MPI_Alltoallv(MPI_IN_PLACE, counts, displs, MPI_INTEGER, data, counts, displs, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+  do r = 1, ranks
+    call expect(all(data(displs(r) + 1:displs(r) + 500) == r - 1), 'alltoallv in place')
+  end do
+  call expect(all(data(500 * ranks + 1:) == rank), 'what follows alltoallv in place')
+
   ! Slabs of a matrix, of which each rank has all columns and is to have some rows of everybody's.
   allocate (a(k * ranks, m), b(k * ranks, m), ones(ranks), zeros(ranks), types(ranks))
   ones = 1

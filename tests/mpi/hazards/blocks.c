@@ -103,6 +103,44 @@ static void alltoall(unsigned int turn, bool each)
 		check(in + displs[r], gets[r], r, rank, turn);
 }
 
+/* In place both ranks of a pair send as much as they get, and a rank's own block stays. */
+static void alltoall_in_place(unsigned int turn, bool each)
+{
+	MPI_Datatype types[RANKS];
+	int bytes[RANKS];
+
+	for (int from = 0; from < size; from++)
+		for (int to = from; to < size; to++) {
+			int words = draw(from, to);
+
+			if (from == rank)
+				counts[to] = words;
+			if (to == rank)
+				counts[from] = words;
+		}
+	fill(turn);
+	for (int r = 0; r < size; r++) {
+		types[r] = MPI_UNSIGNED;
+		bytes[r] = 4 * displs[r];
+	}
+	if (each)
+		MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, out, counts, bytes, types,
+			      MPI_COMM_WORLD);
+	else
+		MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, out, counts, displs,
+			      MPI_UNSIGNED, MPI_COMM_WORLD);
+	for (int r = 0; r < size; r++)
+		check(out + displs[r], counts[r], r, rank, turn);
+}
+
+static void exchange(unsigned int turn, unsigned int how)
+{
+	if (how & 2)
+		alltoall_in_place(turn, how & 1);
+	else
+		alltoall(turn, how & 1);
+}
+
 /* What of the standard's collectives has no blocks, all of it large. */
 static void other(unsigned int turn, int root)
 {
@@ -141,7 +179,7 @@ int main(int argc, char **argv)
 		else if (which < 8)
 			gatherv(turn, (int)root);
 		else if (which == 8 || quiet)
-			alltoall(turn, dice(2));
+			exchange(turn, dice(4));
 		else
 			other(turn, (int)root);
 	}

@@ -17,7 +17,7 @@ static void add(void *in, void *inout, int *count, MPI_Datatype *type)
 
 static void call_all(char *from, char *to, int rank, int size)
 {
-	int counts[16], displs[16], small[16];
+	int counts[16], displs[16], small[16], own[16];
 	MPI_Datatype spaced;
 	MPI_Op op;
 
@@ -27,6 +27,7 @@ static void call_all(char *from, char *to, int rank, int size)
 		counts[r] = BYTES / size;
 		displs[r] = r * (BYTES / size);
 		small[r] = 8;
+		own[r] = r == rank ? BYTES / size : 8;
 	}
 	MPI_Op_create(add, 1, &op);
 	for (int turn = 0; turn < TURNS; turn++) {
@@ -40,6 +41,8 @@ static void call_all(char *from, char *to, int rank, int size)
 		MPI_Gatherv(from, BYTES / size, MPI_BYTE, to, counts, displs, MPI_BYTE, 0,
 			    MPI_COMM_WORLD);
 		MPI_Gatherv(from, 8, MPI_BYTE, to, small, displs, MPI_BYTE, 0, MPI_COMM_WORLD);
+		MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, to, own, displs,
+			      MPI_BYTE, MPI_COMM_WORLD);
 		MPI_Barrier(MPI_COMM_SELF);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
