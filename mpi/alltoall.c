@@ -95,8 +95,10 @@ static void join_rests(struct oc_vbuffer *out, struct oc_vbuffer *in)
 	}
 }
 
-int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
-		      const struct oc_vector *recv, struct oc_vbuffer *out, struct oc_vbuffer *in)
+/* What the MPI is to have is in the rest[] of both, which the caller closes, then, whatever failed.
+ * @send is NULL in place, where both have the same rest[]. A failure. */
+static int serve_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
+		       const struct oc_vector *recv, struct oc_vbuffer *out, struct oc_vbuffer *in)
 {
 	int failure = open_both(oc, coll, send, recv, out, in);
 	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
@@ -141,30 +143,46 @@ int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vec
 	return failure ? failure : parted;
 }
 
-/* Blocks that are long enough move here, the MPI exchanges the others. */
-static OC_APART int serve_v(struct oc_comm *oc, const void *send, struct oc_counts scounts,
-			    struct oc_counts sdispls, MPI_Datatype stype, void *recv,
-			    struct oc_counts rcounts, struct oc_counts rdispls, MPI_Datatype rtype,
-			    MPI_Comm comm)
+static int pass_rest(const struct oc_vector *send, const struct oc_vector *recv,
+		     const struct oc_vbuffer *out, const struct oc_vbuffer *in, MPI_Comm comm)
 {
-	bool in_place = send == MPI_IN_PLACE;
-	int n = oc->size, skip = in_place ? oc->rank : -1, failure, err = MPI_SUCCESS;
-	struct oc_vector sends = {send, scounts, sdispls, stype, .n = n, .skip = -1};
-	struct oc_vector receives = {recv, rcounts, rdispls, rtype, .n = n, .skip = skip};
-	struct oc_vbuffer out, in;
+	struct oc_counts scounts = oc_vbuffer_rest(out), rcounts = oc_vbuffer_rest(in);
 
-	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLV, in_place ? NULL : &sends, &receives,
-				    &out, &in);
-	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLV, failure))
-		err = oc_pass_alltoallv(send, oc_vbuffer_rest(&out), sdispls, stype, recv,
-					oc_vbuffer_rest(&in), rdispls, rtype, comm);
-	oc_vbuffer_close(&out);
-	oc_vbuffer_close(&in);
-	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLV, failure);
+	if (recv->types)
+		return oc_pass_alltoallw(send->user, scounts, send->displs, send->types, in->user,
+					 rcounts, recv->displs, recv->types, comm);
+	return oc_pass_alltoallv(send->user, scounts, send->displs, send->type, in->user, rcounts,
+				 recv->displs, recv->type, comm);
 }
 
-/* Serves MPI_Alltoallv: pair by pair, blocks that are large enough; the MPI gets the same call for
- * the rest. */
+OC_APART int oc_alltoall_blocks(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
+				const struct oc_vector *recv, MPI_Comm comm)
+{
+	bool in_place = send->user == MPI_IN_PLACE;
+	struct oc_vbuffer out, in;
+	int failure, err = MPI_SUCCESS;
+
+	failure = serve_pairs(oc, coll, in_place ? NULL : send, recv, &out, &in);
+	if (oc_failure_goes_on(oc, comm, coll, failure))
+		err = pass_rest(send, recv, &out, &in, comm);
+	oc_vbuffer_close(&out);
+	oc_vbuffer_close(&in);
+	return err ? err : oc_failure_end(oc, comm, coll, failure);
+}
+
+static int serve_v(struct oc_comm *oc, const void *send, struct oc_counts scounts,
+		   struct oc_counts sdispls, MPI_Datatype stype, void *recv,
+		   struct oc_counts rcounts, struct oc_counts rdispls, MPI_Datatype rtype,
+		   MPI_Comm comm)
+{
+	int n = oc->size, skip = send == MPI_IN_PLACE ? oc->rank : -1;
+	struct oc_vector sends = {send, scounts, sdispls, stype, .n = n, .skip = -1};
+	struct oc_vector receives = {recv, rcounts, rdispls, rtype, .n = n, .skip = skip};
+
+	return oc_alltoall_blocks(oc, OC_COLL_ALLTOALLV, &sends, &receives, comm);
+}
+
+/* Serves MPI_Alltoallv. */
 static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
 			     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
 			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)

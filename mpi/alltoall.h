@@ -7,10 +7,10 @@
 #include "serve.h"
 #include "vopen.h"
 
-/* Moves the blocks that both ends serve. What the MPI is to have is in the rest[] of @out and @in,
- * which the caller closes, then, whatever failed. @send is NULL in place, where both have the same
- * rest[]. A failure. */
-int oc_alltoall_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
-		      const struct oc_vector *recv, struct oc_vbuffer *out, struct oc_vbuffer *in);
+/* Serves one: blocks that both ends find long enough move here, the MPI gets the same call for the
+ * others. In place @send has that for its user and what else the call was given, @recv skips this
+ * rank's own block. MPI_SUCCESS or an MPI error. */
+int oc_alltoall_blocks(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
+		       const struct oc_vector *recv, MPI_Comm comm);
 
 #endif

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "alltoall.h"
-#include "failure.h"
 #include "vopen.h"
 
-/* As MPI_Alltoallv: blocks that are long enough move here, the MPI exchanges the others. */
-static OC_APART int serve(struct oc_comm *oc, const void *send, struct oc_counts scounts,
-			  struct oc_counts sdispls, const MPI_Datatype *stypes, void *recv,
-			  struct oc_counts rcounts, struct oc_counts rdispls,
-			  const MPI_Datatype *rtypes, MPI_Comm comm)
+static int serve(struct oc_comm *oc, const void *send, struct oc_counts scounts,
+		 struct oc_counts sdispls, const MPI_Datatype *stypes, void *recv,
+		 struct oc_counts rcounts, struct oc_counts rdispls, const MPI_Datatype *rtypes,
+		 MPI_Comm comm)
 {
-	bool in_place = send == MPI_IN_PLACE;
-	int n = oc->size, skip = in_place ? oc->rank : -1, failure, err = MPI_SUCCESS;
+	int n = oc->size, skip = send == MPI_IN_PLACE ? oc->rank : -1;
 	struct oc_vector sends = {send, scounts, sdispls, .types = stypes, .n = n, .skip = -1};
 	struct oc_vector receives = {recv, rcounts, rdispls, .types = rtypes, .n = n, .skip = skip};
-	struct oc_vbuffer out, in;
 
-	failure = oc_alltoall_pairs(oc, OC_COLL_ALLTOALLW, in_place ? NULL : &sends, &receives,
-				    &out, &in);
-	if (oc_failure_goes_on(oc, comm, OC_COLL_ALLTOALLW, failure))
-		err = oc_pass_alltoallw(send, oc_vbuffer_rest(&out), sdispls, stypes, recv,
-					oc_vbuffer_rest(&in), rdispls, rtypes, comm);
-	oc_vbuffer_close(&out);
-	oc_vbuffer_close(&in);
-	return err ? err : oc_failure_end(oc, comm, OC_COLL_ALLTOALLW, failure);
+	return oc_alltoall_blocks(oc, OC_COLL_ALLTOALLW, &sends, &receives, comm);
 }
 
 /* Serves MPI_Alltoallw: as MPI_Alltoallv. */
