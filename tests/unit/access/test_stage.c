@@ -237,7 +237,7 @@ int main(void)
 {
 	const struct plan fails = {.fails = 1}, dies = {.dies = 1};
 
-	alarm(100);
+	alarm(300);
 	test_late_service(&fails);
 	test_late_service(&dies);
 	test_many();
