@@ -39,8 +39,8 @@ class Finished:
 
 
 def output_of(argv: Sequence[str | Path], timeout: float, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """subprocess.run of a command that starts no MPI job, or ends it itself. Waits longer than `timeout` seconds where
-    this machine is slow just now."""
+    """subprocess.run of a command that starts no MPI job, or ends it itself. After `timeout` seconds it has as many
+    again, more where this machine is slow just now."""
     with subprocess.Popen(
         [*map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
     ) as process:
@@ -48,8 +48,8 @@ def output_of(argv: Sequence[str | Path], timeout: float, **settings: Any) -> su
             try:
                 out, err = process.communicate(timeout=min(timeout, longform.seconds_left()))
             except subprocess.TimeoutExpired:
-                more = timeout * (pace.slowness() - 1)
-                out, err = process.communicate(timeout=min(more, longform.seconds_left()))
+                timeout *= pace.slowness()
+                out, err = process.communicate(timeout=min(timeout, longform.seconds_left()))
         except BaseException as trouble:
             process.kill()
             if isinstance(trouble, subprocess.TimeoutExpired):
