@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,20 @@ def output_of(argv: Sequence[str | Path], timeout: float, **settings: Any) -> su
                 longform.skip_at_the_end()
             raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def wait_until(found: Callable[[], Any], timeout: float) -> Any:
+    """The first that is true of what `found` finds, time after time. What it found last once `timeout` seconds are
+    over, and as many again, more where this machine is slow just now."""
+    for again in (False, True):
+        seconds = timeout * (pace.slowness() if again else 1)
+        until = time.monotonic() + min(seconds, longform.seconds_left())
+        while not (what := found()) and time.monotonic() < until:
+            time.sleep(0.01)
+        if what:
+            return what
+    longform.skip_at_the_end()
+    return what
 
 
 def tagged(tag: str) -> list[int]:

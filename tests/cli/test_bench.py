@@ -8,12 +8,11 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from job import Job
+from job import Job, wait_until
 from onecopy import cells, machine, peers, programs, schedule, tables
 from onecopy.cells import FigureRow, Row
 from runner import MPI_ENV, Runner
@@ -250,9 +249,7 @@ def test_ended_by_a_batch_system(environment: dict[str, str], cache: Path, tmp_p
     argv = [sys.executable, "-m", "onecopy", "bench", *words, "--output", str(out)]
     bench = Job(argv, {**environment, **MPI_ENV, "XDG_CACHE_HOME": str(cache)}, tmp_path)
     try:
-        until = time.monotonic() + 100
-        while time.monotonic() < until and not rows_of(out / "times.csv"):
-            time.sleep(0.1)
+        wait_until(lambda: rows_of(out / "times.csv"), 100)
         bench.process.terminate()
         finished = bench.wait(60)  # with everything it started
     finally:

@@ -54,6 +54,17 @@ def test_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         process.kill()
 
 
+def test_wait_until(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "slowness", lambda: 10.0)
+    late = time.monotonic() + 0.3
+    assert job.wait_until(lambda: time.monotonic() > late and "found", 0.1) == "found"
+    monkeypatch.setattr(pace, "slowness", lambda: 1.0)
+    assert job.wait_until(lambda: [], 0.05) == []
+    monkeypatch.setattr(longform, "END", time.time() - longform.REST)
+    with pytest.raises(pytest.skip.Exception, match="no time is left"):
+        job.wait_until(lambda: [], 100)
+
+
 def test_output_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "slowness", lambda: 10.0)
     done = job.output_of(["sh", "-c", "echo first; sleep 1; echo second; echo third >&2; exit 3"], 0.2)

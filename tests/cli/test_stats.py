@@ -266,5 +266,5 @@ def test_interrupted(environment: dict[str, str], fake_mpi: Path) -> None:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=300)
     assert "no statistics: interrupted by SIGINT" in said

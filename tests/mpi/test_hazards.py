@@ -14,7 +14,7 @@ from pathlib import Path
 
 import longform
 import pytest
-from job import Job, JobError, shm_files
+from job import Job, JobError, shm_files, wait_until
 from mpi.programs import HERE, MakeProgram, Programs
 from mpi.stats import moved, served, stats
 from onecopy.mpi import ABIS, linked_libraries
@@ -143,13 +143,14 @@ def test_refused(runner: Runner, program: MakeProgram, when: str) -> None:
 def pids(job: Job, ranks: int) -> list[int]:
     """The ranks' pids once all have said them."""
     out = job.cwd / f"{job.tag}.out"
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
+
+    def said() -> list[int]:
         found = [int(line.split()[1]) for line in out.read_text().splitlines() if line.startswith("pid ")]
-        if len(found) == ranks:
-            return found
-        time.sleep(0.01)
-    raise AssertionError("the ranks did not start")
+        return found if len(found) == ranks else []
+
+    found: list[int] = wait_until(said, 30)
+    assert found, "the ranks did not start"
+    return found
 
 
 @pytest.mark.timeout(1200 + 10 * KILLS)
