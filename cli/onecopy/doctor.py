@@ -412,8 +412,12 @@ def judge_program(helps: bool, verdict: str, facts: Mapping[str, Any]) -> tuple[
         return False, f"onecopy cannot help {name}: {facts['why']}"
     if not helps:
         return False, f"{name} could be helped, but {verdict}"
-    how = "" if mpi.sends_by_itself(Path(facts["path"])) else "mpirun -n N "
-    return True, f"{verdict}; start it by: onecopy run {how}{shlex.quote(facts['path'])}"
+    start = shlex.quote(facts["path"])
+    if not mpi.sends_by_itself(Path(facts["path"])):
+        start = f"{facts.get('launcher', 'mpirun')} -n N {start}"
+    if facts.get("launcher") == "":
+        return True, f"{verdict}; start it under `onecopy run`, by the launcher of its own MPI, which is not in PATH"
+    return True, f"{verdict}; start it by: onecopy run {start}"
 
 
 def examine(program: str | None = None) -> dict[str, Any]:

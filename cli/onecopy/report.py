@@ -57,6 +57,7 @@ def _program(facts: Mapping[str, Any], style: Style) -> Iterator[str]:
         ("kind", "kind"),
         ("mpi", "MPI"),
         ("preload", "preload"),
+        ("launcher", "launcher"),
         ("note", "note"),
         ("why", "why not"),
         ("fix", "fix"),

@@ -14,6 +14,9 @@ from onecopy import elf, mpi, run, script
 #: What a program that looks MPI up by itself, with dlopen and dlsym, has among its strings.
 LOOKED_UP = re.compile(rb"\0(libmpi(?:ch|_abi)?\.so[.\d]*)\0")
 READ_MOST = 256 << 20
+MPI_LIBRARY = re.compile(r"libmpi(ch|_abi)?\.so\.\d+$")
+#: What launchers are called: everywhere, and on Debian, where those of several MPIs are beside each other.
+LAUNCHERS = ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra")
 #: Interpreters whose MPI comes with a module: mpi4py, Rmpi, Perl's.
 INTERPRETERS = re.compile(r"^(python|pypy|R$|Rscript|perl|ruby|octave)")
 
@@ -38,9 +41,9 @@ def _mpi_of(path: Path, program: elf.Elf) -> tuple[mpi.Abi | None, str]:
     abi = mpi.abi_of_program(path, program)
     if abi is None:
         return None, ""
-    names = [name for name in program.needed if re.match(r"libmpi(ch|_abi)?\.so\.\d+$", name)]
+    names = [name for name in program.needed if MPI_LIBRARY.match(name)]
     for name, file in mpi.linked_libraries(path):
-        if re.match(r"libmpi(ch|_abi)?\.so\.\d+$", name):
+        if MPI_LIBRARY.match(name):
             way = "linked" if name in names else "linked through another library"
             return abi, f"{abi.title}, {way}: {file or name + ', which is not found'}"
     return abi, f"{abi.title}, linked: {', '.join(names)}"
@@ -70,8 +73,8 @@ def _elf_facts(path: Path, program: elf.Elf) -> dict[str, Any]:
 
 
 def examine(word: str) -> dict[str, Any]:
-    """{"path", "kind", "mpi", "preload", "note", "why", "fix"}, what there is of it; "why" only where it cannot be
-    helped."""
+    """{"path", "kind", "mpi", "preload", "launcher", "note", "why", "fix"}, what there is of it; "why" only where it
+    cannot be helped. "launcher" is what to type, "" where there is none."""
     found = find(word)
     if found is None:
         exists = Path(word).exists()
@@ -95,14 +98,33 @@ def examine(word: str) -> dict[str, Any]:
     library, why = run.choose([str(path)])
     if library is None:
         return {**facts, "why": why}
-    return {**facts, "preload": str(library), **_launcher_of_another(path)}
+    return {**facts, "preload": str(library), **_launcher_facts(path, abi)}
 
 
-def _launcher_of_another(path: Path) -> dict[str, str]:
-    """A warning where the mpirun in PATH is not that of the program's MPI."""
-    abi, _ = mpi.detect([str(path)])
-    launcher = shutil.which("mpirun") or shutil.which("mpiexec")
-    of_launcher = mpi.abi_of_launcher(Path(launcher)) if launcher else None
-    if launcher and abi and of_launcher and abi.name not in (of_launcher.name, mpi.ANY):
-        return {"note": f"{launcher} belongs to {of_launcher.title}: start it by the launcher of its own MPI"}
-    return {}
+def _launcher(path: Path, abi: mpi.Abi) -> str:
+    """A launcher of the program's MPI: of the installation that its library is in, else one in PATH. "" for none."""
+    # Of the standard's ABI there are libraries, which have the launcher of their MPI.
+    names = (abi.name, "mpich") if abi.name == "mpi5" else (abi.name,)
+    libraries = [Path(file) for name, file in mpi.linked_libraries(path) if file and MPI_LIBRARY.match(name)]
+    beside = [str(file.parent.parent / "bin" / name) for file in libraries for name in LAUNCHERS]
+    found = map(shutil.which, (*beside, *LAUNCHERS))
+    for launcher in filter(None, found):
+        of_launcher = mpi.abi_of_launcher(Path(launcher))
+        if of_launcher and of_launcher.name in names:
+            name = Path(launcher).name
+            return name if shutil.which(name) == launcher else launcher
+    return ""
+
+
+def _launcher_facts(path: Path, abi: mpi.Abi | None) -> dict[str, str]:
+    """{"launcher"}, and a "note" where that is not the mpirun in PATH, which belongs to another MPI."""
+    if abi is None or abi.name == mpi.ANY:
+        return {}
+    default = shutil.which("mpirun") or shutil.which("mpiexec")
+    launcher = _launcher(path, abi)
+    if not default or (launcher and shutil.which(launcher) == default):
+        return {"launcher": launcher}
+    how = f"{launcher} is its own" if launcher else "start it by the launcher of its own MPI"
+    other = mpi.abi_of_launcher(Path(default))
+    of_which = "another installation" if other and other.name == abi.name else other.title if other else "another MPI"
+    return {"launcher": launcher, "note": f"{default} belongs to {of_which}: {how}"}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onecopy import doctor, hugepages, machine, module, pair, report
+from onecopy import doctor, hugepages, machine, module, pair, report, target
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -255,6 +255,39 @@ def test_a_program_of_the_mpi(onecopy: Command, fake_mpi: Path, compile_c: Calla
         f"-Wl,-rpath-link,{fake_mpi}",
     )
     assert "through another library" in about(onecopy, fake_mpi, through)["mpi"]
+
+
+def test_launcher_of_a_program(
+    monkeypatch: pytest.MonkeyPatch, fake_mpi: Path, stub_libs: Path, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """That in PATH, if it is of the program's MPI; else one by another name, or beside the library."""
+    for name in ("tools", "also", "own/lib", "own/bin"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "tools/ldd").symlink_to(shutil.which("ldd") or "/usr/bin/ldd")
+    library = shutil.copy(fake_mpi / "libmpi.so.12", tmp_path / "own/lib")
+    prog = compile_c("prog", MAIN, fake_mpi / "libmpi.so.40", f"-Wl,-rpath,{fake_mpi}")
+    other = compile_c("other", MAIN, library, f"-Wl,-rpath,{tmp_path}/own/lib")
+    monkeypatch.setenv("PATH", f"{fake_mpi}:{tmp_path}/also:{tmp_path}/tools")
+    monkeypatch.setenv("ONECOPY_LIBDIR", str(stub_libs))
+    facts = target.examine(str(prog))
+    assert facts["launcher"] == "mpirun"
+    assert "note" not in facts
+    facts = target.examine(str(other))
+    assert facts["launcher"] == ""
+    assert facts["note"] == f"{fake_mpi}/mpirun belongs to Open MPI 4 or 5: start it by the launcher of its own MPI"
+    _, verdict = doctor.judge_program(True, "good", facts)
+    assert verdict.endswith("by the launcher of its own MPI, which is not in PATH")
+    for launcher, said in (
+        (tmp_path / "also/mpiexec.hydra", ""),
+        (tmp_path / "own/bin/mpiexec", f"{tmp_path}/own/bin/"),
+    ):
+        launcher.write_text("#!/bin/sh\necho HYDRA build details:\n")
+        launcher.chmod(0o755)
+        facts = target.examine(str(other))
+        assert facts["launcher"] == said + launcher.name
+        assert facts["note"].endswith(f"Open MPI 4 or 5: {said}{launcher.name} is its own")
+        _, verdict = doctor.judge_program(True, "good", facts)
+        assert verdict == f"good; start it by: onecopy run {facts['launcher']} -n N {other}"
 
 
 def test_programs_that_cannot_be_helped(onecopy: Command, fake_mpi: Path, compile_c: Callable[..., Path]) -> None:
