@@ -412,10 +412,11 @@ def judge_program(helps: bool, verdict: str, facts: Mapping[str, Any]) -> tuple[
         return False, f"onecopy cannot help {name}: {facts['why']}"
     if not helps:
         return False, f"{name} could be helped, but {verdict}"
+    launcher = facts.get("launcher", "mpirun")
     start = shlex.quote(facts["path"])
     if not mpi.sends_by_itself(Path(facts["path"])):
-        start = f"{facts.get('launcher', 'mpirun')} -n N {start}"
-    if facts.get("launcher") == "":
+        start = f"{shlex.quote(launcher)} -n N {start}"
+    if not launcher:
         return True, f"{verdict}; start it under `onecopy run`, by the launcher of its own MPI, which is not in PATH"
     return True, f"{verdict}; start it by: onecopy run {start}"
 

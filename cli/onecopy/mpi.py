@@ -28,6 +28,8 @@ ANY = "any"
 #: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
 BELOW = re.compile(r"^lib(ucp|uct|fabric)\.so\.\d+$")
 SYSTEM = {Path(name) for name in ("/bin", "/sbin", "/usr/bin", "/usr/sbin")}
+#: An MPI library's name, whoever's it is.
+LIBRARY = re.compile(r"^libmpi(ch|_abi)?\.so\.\d+$")
 LAUNCHERS = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.-]\w+)*$")
 
 
@@ -95,7 +97,7 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
         if name in ABIS:
             return Abi(*ABIS[name], source)
     for name in names:
-        if re.match(r"^libmpi(ch|_abi)?\.so\.\d+$", name):
+        if LIBRARY.match(name):
             return Abi(None, f"an MPI whose library is {name}", source)
     return None
 

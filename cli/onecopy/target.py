@@ -14,7 +14,6 @@ from onecopy import elf, mpi, run, script
 #: What a program that looks MPI up by itself, with dlopen and dlsym, has among its strings.
 LOOKED_UP = re.compile(rb"\0(libmpi(?:ch|_abi)?\.so[.\d]*)\0")
 READ_MOST = 256 << 20
-MPI_LIBRARY = re.compile(r"libmpi(ch|_abi)?\.so\.\d+$")
 #: What launchers are called: everywhere, and on Debian, where those of several MPIs are beside each other.
 LAUNCHERS = ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra")
 #: Interpreters whose MPI comes with a module: mpi4py, Rmpi, Perl's.
@@ -41,9 +40,9 @@ def _mpi_of(path: Path, program: elf.Elf) -> tuple[mpi.Abi | None, str]:
     abi = mpi.abi_of_program(path, program)
     if abi is None:
         return None, ""
-    names = [name for name in program.needed if MPI_LIBRARY.match(name)]
+    names = [name for name in program.needed if mpi.LIBRARY.match(name)]
     for name, file in mpi.linked_libraries(path):
-        if MPI_LIBRARY.match(name):
+        if mpi.LIBRARY.match(name):
             way = "linked" if name in names else "linked through another library"
             return abi, f"{abi.title}, {way}: {file or name + ', which is not found'}"
     return abi, f"{abi.title}, linked: {', '.join(names)}"
@@ -105,7 +104,7 @@ def _launcher(path: Path, abi: mpi.Abi) -> str:
     """A launcher of the program's MPI: of the installation that its library is in, else one in PATH. "" for none."""
     # Of the standard's ABI there are libraries, which have the launcher of their MPI.
     names = (abi.name, "mpich") if abi.name == "mpi5" else (abi.name,)
-    libraries = [Path(file) for name, file in mpi.linked_libraries(path) if file and MPI_LIBRARY.match(name)]
+    libraries = [Path(file) for name, file in mpi.linked_libraries(path) if file and mpi.LIBRARY.match(name)]
     beside = [str(file.parent.parent / "bin" / name) for file in libraries for name in LAUNCHERS]
     found = map(shutil.which, (*beside, *LAUNCHERS))
     for launcher in filter(None, found):
