@@ -23,6 +23,7 @@
 #include "comm.h"
 #include "discovery.h"
 #include "heap/heap.h"
+#include "look.h"
 #include "operator.h"
 #include "record.h"
 #include "tell.h"
@@ -194,33 +195,10 @@ static int join(int node_rank, int node_size)
 	return err;
 }
 
-static void look_no_more(void)
-{
-	int (*forget)(int (*)(void)) = oc_pmpi_symbol("opal_progress_unregister");
-
-	if (forget)
-		forget(oc_procvm_help);
-}
-
-/* Where the MPI's progress engine calls whoever asks for it, a rank that waits in there can copy.
- * Open MPI (opal/runtime/opal_progress.h): it minds what is returned, the number of events. */
-static void look_for_work(void)
-{
-	int (*call)(int (*)(void)) = oc_pmpi_symbol("opal_progress_register");
-
-	if (!call)
-		return;
-	if (call(oc_procvm_help))
-		oc_note("the MPI refuses to call onecopy while it waits");
-	else if (!oc_procvm_look())
-		look_no_more();
-}
-
-/* The MPI's own messages; without statistics they are counted in vain. */
+/* The MPI's own messages. */
 static void begin_messages(void)
 {
-	static uint64_t calls[OC_MECH_COUNT], bytes[OC_MECH_COUNT], helped;
-	struct oc_procvm_counts counts = {calls, bytes, &helped};
+	struct oc_procvm_counts counts = {NULL};
 
 	if (oc_record)
 		counts = (struct oc_procvm_counts){
@@ -233,7 +211,7 @@ static void begin_messages(void)
 	if (oc_procvm_begin(oc_adapter.node, (size_t)oc_adapter.agreed.stream, &counts))
 		oc_note("no memory to answer for messages");
 	else
-		look_for_work();
+		oc_look_begin();
 }
 
 static void leave(void)
@@ -457,7 +435,7 @@ OC_EXPORT int PMPI_Finalize(void)
 		oc_adapter.active = false;
 		oc_comm_teardown();
 		oc_typemap_teardown();
-		look_no_more();
+		oc_look_end();
 		quiet = oc_procvm_end();
 		oc_record_finish();
 		if (quiet)

@@ -61,6 +61,8 @@ static void count(const struct oc_procvm_counts *counts, uint32_t mech, size_t b
 {
 	uint32_t index = oc_mech_index(mech);
 
+	if (!counts->calls)
+		return;
 	__atomic_fetch_add(&counts->calls[index], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&counts->bytes[index], bytes, __ATOMIC_RELAXED);
 }

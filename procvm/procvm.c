@@ -10,13 +10,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "answer.h"
 #include "help.h"
 #include "lone.h"
+#include "peers.h"
 #include "segment/alive.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -27,28 +27,14 @@
  * copy sooner, and helping the peer first would only change who comes first. */
 #define PATIENCE 32
 
-struct peer {
-	uint32_t pid;
-	uint32_t rank;
-};
-
 static struct oc_node *_Atomic served; /* NULL: no call is answered */
 static _Atomic uint32_t inside;	       /* calls that may be using it, */
 /* 1: one of them is this thread's */
 static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
 /* Looks for work of others since it had its own: each costs a short message its time. */
 static __thread uint32_t waited __attribute__((tls_model("initial-exec")));
-static struct peer *peers; /* by PID */
-static uint32_t npeers;	   /* none as long as it is alone */
 static size_t stream_from;
 static struct oc_procvm_counts counts;
-
-static int by_pid(const void *a, const void *b)
-{
-	uint32_t one = ((const struct peer *)a)->pid, other = ((const struct peer *)b)->pid;
-
-	return one < other ? -1 : one > other;
-}
 
 /* procvm/lone.h's, whose ranks are found as calls name them. */
 static bool is_lone(const struct oc_node *node)
@@ -65,16 +51,10 @@ void oc_procvm_begin_alone(size_t stream, const struct oc_procvm_counts *to)
 
 int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_counts *to)
 {
-	const struct oc_segment_rank *self = &node->ranks[node->rank];
+	int err = oc_procvm_peers_are(node);
 
-	peers = calloc(node->nranks, sizeof(*peers));
-	if (!peers)
-		return -ENOMEM;
-	npeers = 0;
-	for (uint32_t i = 0; i < node->nranks; i++)
-		if (i != node->rank && self->pidns && node->ranks[i].pidns == self->pidns)
-			peers[npeers++] = (struct peer){.pid = node->ranks[i].pid, .rank = i};
-	qsort(peers, npeers, sizeof(*peers), by_pid);
+	if (err)
+		return err;
 	/* It may have begun by itself. */
 	if (atomic_exchange(&served, NULL))
 		oc_procvm_lone_end();
@@ -96,8 +76,6 @@ bool oc_procvm_end(void)
 			return false;
 		usleep(1000);
 	}
-	free(peers);
-	peers = NULL;
 	return true;
 }
 
@@ -106,16 +84,15 @@ bool oc_procvm_end(void)
  * first look is cheap, and does not see one that nobody has waited for, nor a PID used again; the
  * second is made once in a while.
  */
-static bool is_alive(const struct oc_node *node, const struct peer *peer)
+static bool is_alive(const struct oc_node *node, pid_t pid, uint32_t rank)
 {
-	if (kill((pid_t)peer->pid, 0) && errno == ESRCH)
+	if (kill(pid, 0) && errno == ESRCH)
 		return false;
-	return oc_node_peer_lived(node, peer->rank, 1);
+	return oc_node_peer_lived(node, rank, 1);
 }
 
 /* A call on a rank that is there. */
-static ssize_t answer(struct oc_node *node, const struct peer *peer,
-		      const struct oc_procvm_call *call)
+static ssize_t answer(struct oc_node *node, uint32_t rank, const struct oc_procvm_call *call)
 {
 	struct oc_procvm_call readable = *call;
 	struct oc_procvm_lists lists;
@@ -124,10 +101,10 @@ static ssize_t answer(struct oc_node *node, const struct peer *peer,
 	bool alive;
 
 	alive = oc_procvm_take_lists(&readable, &lists) &&
-		oc_procvm_can_answer(node, peer->rank, &readable) &&
-		(is_lone(node) || is_alive(node, peer));
+		oc_procvm_can_answer(node, rank, &readable) &&
+		(is_lone(node) || is_alive(node, call->pid, rank));
 	errno = saved;
-	done = alive ? oc_procvm_answer(node, peer->rank, &readable, stream_from, &counts)
+	done = alive ? oc_procvm_answer(node, rank, &readable, stream_from, &counts)
 		     : oc_procvm_leave(call, &counts);
 	if (done >= 0)
 		errno = saved;
@@ -139,31 +116,29 @@ static ssize_t answer(struct oc_node *node, const struct peer *peer,
 
 static ssize_t answer_found(struct oc_node *node, const struct oc_procvm_call *call)
 {
-	struct peer peer = {.pid = (uint32_t)call->pid};
 	int saved = errno;
+	uint32_t rank;
 	ssize_t done;
-	bool held = oc_procvm_lone_hold(call->pid, &peer.rank);
+	bool held = oc_procvm_lone_hold(call->pid, &rank);
 
 	errno = saved;
 	if (!held)
 		return oc_procvm_leave(call, &counts);
-	done = answer(node, &peer, call);
+	done = answer(node, rank, call);
 	saved = errno;
-	oc_procvm_lone_drop(peer.rank);
+	oc_procvm_lone_drop(rank);
 	errno = saved;
 	return done;
 }
 
-static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_call *call)
+static ssize_t answer_or_leave(struct oc_node *node, const struct oc_procvm_peer *peer,
+			       const struct oc_procvm_call *call)
 {
-	struct peer wanted = {.pid = (uint32_t)call->pid}, *peer;
-
 	if (!oc_node_mine(node))
 		return oc_procvm_by_system(call);
 	if (is_lone(node) && (uint32_t)call->pid != node->pid)
 		return answer_found(node, call);
-	peer = bsearch(&wanted, peers, npeers, sizeof(*peers), by_pid);
-	return peer ? answer(node, peer, call) : oc_procvm_by_system(call);
+	return peer ? answer(node, peer->rank, call) : oc_procvm_by_system(call);
 }
 
 static struct oc_node *enter(void)
@@ -181,14 +156,19 @@ static void leave(void)
 
 static ssize_t call_on(const struct oc_procvm_call *call)
 {
+	const struct oc_procvm_peer *peer;
 	struct oc_node *node;
 	ssize_t done;
 
 	/* The handler of a signal that came in the middle of one may hold what it would want. */
-	if (mine || !atomic_load_explicit(&served, memory_order_relaxed))
+	if (mine || !atomic_load_explicit(&served, memory_order_acquire))
+		return oc_procvm_by_system(call);
+	waited = 0;
+	peer = oc_procvm_peer_of(call->pid);
+	if (peer && !counts.calls && oc_procvm_is_private(peer, call))
 		return oc_procvm_by_system(call);
 	node = enter();
-	done = node ? answer_or_leave(node, call) : oc_procvm_by_system(call);
+	done = node ? answer_or_leave(node, peer, call) : oc_procvm_by_system(call);
 	leave();
 	waited = 0;
 	return done;
@@ -213,7 +193,7 @@ static __attribute__((noinline)) int help(void)
 	if (node && oc_node_mine(node))
 		bytes = oc_procvm_give_help(node);
 	leave();
-	if (bytes)
+	if (bytes && counts.helped)
 		__atomic_fetch_add(counts.helped, bytes, __ATOMIC_RELAXED);
 	errno = saved;
 	return bytes > 0;

@@ -9,7 +9,8 @@
  * that is not, and any call that would fail, is left to the kernel, which says what it always
  * said. So their callers need not know, and matching, order and completion stay theirs.
  *
- * procvm/procvm.c has the two functions, procvm/answer.c splits and copies, procvm/known.c says
+ * procvm/procvm.c has the two functions, procvm/peers.c knows whom they name and leaves the system
+ * what is nobody's but theirs, procvm/answer.c splits and copies, procvm/known.c says
  * which memory of this process is certain to be mapped, procvm/help.c has both ends copy,
  * procvm/lone.c finds the peers of programs that are in no job.
  */
