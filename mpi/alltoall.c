@@ -182,7 +182,8 @@ static int serve_v(struct oc_comm *oc, const void *send, struct oc_counts scount
 	return oc_alltoall_blocks(oc, OC_COLL_ALLTOALLV, &sends, &receives, comm);
 }
 
-/* Serves MPI_Alltoallv. */
+/* Serves MPI_Alltoallv: pair by pair, blocks that are large enough; the MPI gets the same call for
+ * the rest. */
 static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
 			     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
 			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
