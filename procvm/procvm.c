@@ -170,7 +170,6 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	node = enter();
 	done = node ? answer_or_leave(node, peer, call) : oc_procvm_by_system(call);
 	leave();
-	waited = 0;
 	return done;
 }
 
