@@ -61,7 +61,7 @@ const struct oc_procvm_peer *oc_procvm_peer_of(pid_t pid)
 	return table ? bsearch(&wanted, table->peer, table->peers, sizeof(wanted), by_pid) : NULL;
 }
 
-/* Of no bytes, too, for they touch nothing. */
+/* Whether any of the piece lies there; one that is longer than what follows it does, too. */
 static bool touches(const struct iovec *piece, uint64_t from, uint64_t bytes)
 {
 	uint64_t at = (uintptr_t)piece->iov_base;
