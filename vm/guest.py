@@ -45,6 +45,9 @@ COMPLAINTS = re.compile(
 # Said of every module that is not part of the kernel's source, and of options by which a guest is slow.
 HARMLESS = re.compile(r"taints kernel|module verification failed")
 
+# A host may let a guest stand still for half a minute. What the guest's watchdogs are to take for stuck is so for two.
+PATIENCE = ["watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
+
 PR_SET_PDEATHSIG = 1
 
 QEMU_PARALLEL = (8, 1)  # its translator holds a page from reading code to keeping what it made of that
@@ -149,6 +152,7 @@ def uml_command(job: Job, kernel: Uml, directory: Path, log_fd: int) -> list[str
         "ssl=null",
         f"ssl0=null,fd:{log_fd}",
         "console=ttyS0",
+        *PATIENCE,
         f"ONECOPY_JOB={directory}",
         *job.append,
     ]
@@ -200,6 +204,7 @@ def qemu_command(job: Job, kernel: Kernel, directory: Path) -> list[str]:
         "tsc=reliable",
         # Nor to take the timer for broken.
         "no_timer_check",
+        *PATIENCE,
         f"ONECOPY_JOB={directory}",
         f"ONECOPY_INIT={HERE / 'init'}",
         *job.append,
