@@ -34,6 +34,12 @@ def ends_alone(runner: Runner, programs: Programs, script: Script) -> bool:
     return True
 
 
+def without_in_place(lines: list[str], kind: str) -> list[str]:
+    """The lines but for calls of alltoallv and alltoallw in place, with elements of this kind."""
+    dropped = re.compile(rf"^call alltoall[vw] \S+ \S+ \S+ {kind} \S+ 1 ")
+    return [line for line in lines if not dropped.search(line)]
+
+
 @pytest.mark.timeout(1200 + 120 * EXAMPLES)
 @settings(
     max_examples=EXAMPLES,
@@ -49,9 +55,11 @@ def test_same_bytes(runner: Runner, programs: Programs, script: Script) -> None:
         return
     lines = list(script.lines)
     if runner.mpi.name.startswith("intelmpi"):  # alone it crashes in alltoallv and alltoallw in place
-        in_place = re.compile(r"^call alltoall[vw] \S+ \S+ \S+ \S+ \S+ 1 ")
-        lines = [line for line in lines if not in_place.search(line)]
-    if runner.mpi.name == "debian":  # over UCX it ends the job where process_vm_readv refuses a buffer
+        lines = without_in_place(lines, r"\S+")
+    if runner.mpi.name == "debian":
+        # MPICH 4.0 ends the job where a rank has such a block for itself, of a type with a gap, and no other.
+        lines = without_in_place(lines, r"(short|long|double|ldouble)_int")
+        # Over UCX it does where process_vm_readv refuses a buffer.
         lines = [re.sub(r"\b(readonly|writeonly)\b", "private", line) for line in lines]
     # Alone MPICH 4.0 crashes there, too, and both end calls with an error where types differ: all is served but what
     # never is.
