@@ -37,16 +37,15 @@ bool oc_type_contiguous(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner, inner_combiner, count;
 	MPI_Datatype inner;
-	MPI_Aint lb, extent;
-	MPI_Count size;
 	bool dense;
 
+	if (oc_type_is_plain(type))
+		return true;
 	if (!oc_typemap_envelope(type, &integers, &addresses, &types, &combiner))
 		return false;
 	/* Predefined types have gaps too: MPI_DOUBLE_INT and its like. */
 	if (oc_typemap_is_leaf(combiner))
-		return !pmpi()->Type_get_extent(type, &lb, &extent) &&
-		       !pmpi()->Type_size_x(type, &size) && lb == 0 && extent == size;
+		return oc_type_sizes_ask_dense(type);
 	/* Of the derived ones a dense one may still be out of order. */
 	if ((combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) || integers > 1 ||
 	    addresses != 0 || types != 1)
@@ -200,7 +199,7 @@ int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datat
 	return buffer_open(buffer, user, count, type, false);
 }
 
-int oc_buffer_close(struct oc_buffer *buffer, bool unpack)
+int oc_buffer_release(struct oc_buffer *buffer, bool unpack)
 {
 	int err = MPI_SUCCESS;
 

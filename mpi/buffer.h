@@ -30,8 +30,13 @@ int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI
 /* to send from a copy in any case */
 int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
 int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
+/* oc_buffer_close() of what is packed or in pieces. */
+int oc_buffer_release(struct oc_buffer *buffer, bool unpack);
 /* Unpacks what was received if @unpack, and frees the copy. A failure. */
-int oc_buffer_close(struct oc_buffer *buffer, bool unpack);
+static inline int oc_buffer_close(struct oc_buffer *buffer, bool unpack)
+{
+	return buffer->packed || buffer->layout ? oc_buffer_release(buffer, unpack) : MPI_SUCCESS;
+}
 
 /* True if elements of @type follow each other without gaps, in order. */
 bool oc_type_contiguous(MPI_Datatype type);

@@ -4,7 +4,7 @@
 
 /*
  * Sizes of datatypes. Those of predefined ones, which nobody can free, are kept by
- * handle: small calls are looked at and left to the MPI without asking it for more.
+ * handle, and whether they have gaps: calls are looked at without asking the MPI for more.
  * They are written once, in MPI_Init, before any thread's calls are looked at.
  */
 
@@ -18,7 +18,8 @@
 
 struct oc_type_sizes_entry {
 	MPI_Datatype type;
-	size_t size; /* bytes; 0: the place is free */
+	uint32_t size; /* bytes; 0: the place is free */
+	bool dense;
 };
 extern struct oc_type_sizes_entry oc_type_sizes[1 << OC_TYPE_SIZES_BITS];
 
@@ -29,12 +30,23 @@ static inline struct oc_type_sizes_entry *oc_type_sizes_place(MPI_Datatype type)
 	return &oc_type_sizes[hash >> (64 - OC_TYPE_SIZES_BITS)];
 }
 
-/* Keeps the size of a predefined type; does nothing for NULL. Where two types have
+/* Keeps what is known of a predefined type; does nothing for NULL. Where two types have
  * one place, the first keeps it. */
 void oc_type_sizes_add(MPI_Datatype type);
 
 /* Bytes of an element, as the MPI says; 0 when it cannot (bad arguments). */
 size_t oc_type_sizes_ask(MPI_Datatype type);
+
+/* Of a predefined type, as the MPI says: whether elements lie in one piece, without gaps. */
+bool oc_type_sizes_ask_dense(MPI_Datatype type);
+
+/* A predefined type that is kept here, and dense. */
+static inline bool oc_type_is_plain(MPI_Datatype type)
+{
+	const struct oc_type_sizes_entry *entry = oc_type_sizes_place(type);
+
+	return entry->type == type && entry->dense;
+}
 
 /* Bytes of @count elements; 0 when that cannot be said. */
 static inline size_t oc_type_bytes(MPI_Datatype type, size_t count)

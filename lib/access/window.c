@@ -145,13 +145,10 @@ void oc_window_close(struct oc_node *node, uint32_t rank)
 	peer->arena_size = 0;
 }
 
-void oc_window_begin(struct oc_window_use *use, struct oc_node *node)
+void oc_window_enter(struct oc_window_use *use)
 {
-	struct oc_windows *windows = node->windows;
+	struct oc_windows *windows = use->windows;
 
-	*use = (struct oc_window_use){.windows = windows};
-	if (!windows)
-		return;
 	pthread_mutex_lock(&windows->lock);
 	use->since = atomic_fetch_add_explicit(&windows->clock, 1, memory_order_relaxed) + 1;
 	use->next = windows->uses;
@@ -244,12 +241,10 @@ static struct oc_window **find_oldest(struct oc_windows *windows, uint64_t since
 	return oldest;
 }
 
-void oc_window_end(struct oc_window_use *use)
+void oc_window_leave(struct oc_window_use *use)
 {
 	struct oc_windows *windows = use->windows;
 
-	if (!windows)
-		return;
 	pthread_mutex_lock(&windows->lock);
 	*(use->prev ? &use->prev->next : &windows->uses) = use->next;
 	if (use->next)

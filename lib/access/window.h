@@ -43,9 +43,23 @@ void oc_windows_destroy(struct oc_node *node);
 int oc_window_open(struct oc_node *node, uint32_t rank, int fd);
 void oc_window_close(struct oc_node *node, uint32_t rank);
 
-/* A few ns where arenas are mapped whole, a lock otherwise. */
-void oc_window_begin(struct oc_window_use *use, struct oc_node *node);
-void oc_window_end(struct oc_window_use *use);
+/* Takes a lock. */
+void oc_window_enter(struct oc_window_use *use);
+void oc_window_leave(struct oc_window_use *use);
+
+/* Nothing where arenas are mapped whole. */
+static inline void oc_window_begin(struct oc_window_use *use, struct oc_node *node)
+{
+	*use = (struct oc_window_use){.windows = node->windows};
+	if (use->windows)
+		oc_window_enter(use);
+}
+
+static inline void oc_window_end(struct oc_window_use *use)
+{
+	if (use->windows)
+		oc_window_leave(use);
+}
 
 /*
  * Where [off, off + len) of a peer's arena lies here. NULL when that is not in its

@@ -76,9 +76,9 @@ static void make_ready(struct oc_keep *keep)
 	pthread_mutex_unlock(&ready.lock);
 }
 
-void oc_keep_give(struct oc_keep *keep)
+void oc_keep_put(struct oc_keep *keep)
 {
-	if (keep->at && keep->bytes <= READY_MAX)
+	if (keep->bytes <= READY_MAX)
 		make_ready(keep);
 	if (keep->at)
 		oc_heap_free(keep->at);

@@ -26,7 +26,14 @@ struct oc_keep {
  * must ask for the most. NULL when the arena is full. */
 void *oc_keep_take(struct oc_keep *keep, size_t bytes);
 
+/* oc_keep_give() of what there is. */
+void oc_keep_put(struct oc_keep *keep);
+
 /* Gives it back, if there is any: no peer reads or writes it any more. */
-void oc_keep_give(struct oc_keep *keep);
+static inline void oc_keep_give(struct oc_keep *keep)
+{
+	if (__builtin_expect(keep->at != NULL, 0))
+		oc_keep_put(keep);
+}
 
 #endif

@@ -90,7 +90,8 @@ struct oc_op {
 	bool offered;	   /* peers have been told of its slots */
 	uint32_t first;	   /* step not done */
 	uint32_t looks;	   /* since the last that was done */
-	bool foreign;	   /* the send slot is not in the heap, and peers may read it */
+	uint64_t send;	   /* where in the arena the send slot is: oc_pieces_find() */
+	bool foreign;	   /* it is not there, and peers may read it */
 	bool parted;	   /* some pair is not together */
 	int8_t all_direct; /* every receive slot is reachable; -1 not known yet */
 	int send_place;	   /* of one's own slots: oc_access_offer() */

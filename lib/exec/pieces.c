@@ -21,8 +21,7 @@ bool oc_pieces_fit(const struct oc_bind *bind)
 	       fits(bind->recv_layout, bind->recv_bytes);
 }
 
-/* Whether one's own slot is in the arena, and where there it begins: anywhere, with a layout. */
-static bool find(const struct oc_bind *bind, enum oc_slot slot, uint64_t *origin)
+uint64_t oc_pieces_find(const struct oc_bind *bind, enum oc_slot slot)
 {
 	const struct oc_place own = oc_bind_place(bind, slot, 0);
 	const struct oc_layout *layout = own.layout;
@@ -33,27 +32,16 @@ static bool find(const struct oc_bind *bind, enum oc_slot slot, uint64_t *origin
 	if (layout)
 		bytes = (size_t)(layout->high - low);
 	else if (!own.base)
-		return false;
+		return OC_PIECES_NOWHERE;
 	at = oc_heap_find(oc_layout_at(own.base, low), bytes);
-	*origin = (uintptr_t)at - (uint64_t)low - oc_heap_range.base;
-	return at;
+	return at ? (uintptr_t)at - (uint64_t)low - oc_heap_range.base : OC_PIECES_NOWHERE;
 }
 
-bool oc_pieces_in_arena(const struct oc_bind *bind, enum oc_slot slot)
-{
-	uint64_t origin;
-
-	return find(bind, slot, &origin);
-}
-
-uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot)
+uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot, uint64_t origin)
 {
 	const struct oc_place own = oc_bind_place(op->bind, slot, 0);
 	struct oc_layout *told;
-	uint64_t origin;
 
-	if (!find(op->bind, slot, &origin))
-		return OC_PIECES_NOWHERE;
 	if (!own.layout)
 		return origin;
 	told = oc_keep_take(&op->layouts[slot], oc_layout_size(own.layout->npieces));

@@ -21,13 +21,13 @@
 /* Whether the layouts an operation is bound to are of its slots. */
 bool oc_pieces_fit(const struct oc_bind *bind);
 
-/* The owner's side, @slot one of send and receive. Whether one's own slot is in the arena, with
- * all its pieces or in one. */
-bool oc_pieces_in_arena(const struct oc_bind *bind, enum oc_slot slot);
-
-/* What the line says of a slot that is in the arena; OC_PIECES_NOWHERE if peers cannot be told. */
+/* The owner's side, @slot one of send and receive. Where in the arena byte 0 of one's own slot
+ * would be, with a layout anywhere; OC_PIECES_NOWHERE if not all of the slot is there. */
 #define OC_PIECES_NOWHERE UINT64_MAX
-uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot);
+uint64_t oc_pieces_find(const struct oc_bind *bind, enum oc_slot slot);
+
+/* What the line says of a slot that is at @origin; OC_PIECES_NOWHERE if peers cannot be told. */
+uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot, uint64_t origin);
 
 /* Gives back what peers were told from. */
 void oc_pieces_end(struct oc_op *op);

@@ -146,20 +146,20 @@ static void look_at_heap(void)
 		oc_heap_thp_settle();
 }
 
-/* The owner of an eager plan may be gone when peers look: nobody reads its layouts there. */
-static bool offers_recv(const struct oc_op *op)
+/* Where in the arena peers may write the receive slot. The owner of an eager plan may be gone when
+ * they look: nobody reads its layouts there. */
+static uint64_t find_recv(const struct oc_op *op)
 {
-	const struct oc_bind *bind = op->bind;
-
-	return oc_pieces_in_arena(bind, OC_SLOT_RECV) &&
-	       !(op->plan->shape.eager && bind->recv_layout);
+	if (op->plan->shape.eager && op->bind->recv_layout)
+		return OC_PIECES_NOWHERE;
+	return oc_pieces_find(op->bind, OC_SLOT_RECV);
 }
 
 int oc_slot_offer(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
 	struct oc_board_line *line = op->line;
-	uint64_t ready = UINT64_MAX;
+	uint64_t ready = UINT64_MAX, recv = find_recv(op);
 	uint32_t flags = oc_line_flags(line) & OC_BOARD_SOLE;
 
 	look_at_heap();
@@ -174,20 +174,20 @@ int oc_slot_offer(struct oc_op *op)
 		flags |= OC_BOARD_SEND_STAGED;
 	} else if (op->foreign) {
 		ready = 0;
-	} else if (oc_pieces_in_arena(bind, OC_SLOT_SEND)) {
+	} else if (op->send != OC_PIECES_NOWHERE) {
 		flags |= OC_BOARD_SEND_HEAP;
-		line->send = oc_pieces_offer(op, OC_SLOT_SEND);
+		line->send = oc_pieces_offer(op, OC_SLOT_SEND, op->send);
 		if (line->send == OC_PIECES_NOWHERE)
 			return -ENOMEM;
 	}
-	if (offers_recv(op)) {
+	if (recv != OC_PIECES_NOWHERE) {
 		flags |= OC_BOARD_RECV_HEAP;
-		line->recv = oc_pieces_offer(op, OC_SLOT_RECV);
+		line->recv = oc_pieces_offer(op, OC_SLOT_RECV, recv);
 		if (line->recv == OC_PIECES_NOWHERE)
 			return -ENOMEM;
 		/* Peers may be about to write it. */
 		if (bind->recv_whole && !bind->recv_layout)
-			oc_heap_place(oc_heap_find(bind->recv, bind->recv_bytes), bind->recv_bytes);
+			oc_heap_place((char *)oc_heap_range.base + recv, bind->recv_bytes);
 	}
 	if (!op->plan->shape.eager)
 		oc_remote_offer(op, &flags);
@@ -273,8 +273,9 @@ int oc_slot_bind(struct oc_op *op)
 {
 	const struct oc_bind *bind = op->bind;
 
-	op->foreign = bind->send_bytes && !op->plan->shape.eager &&
-		      !oc_pieces_in_arena(bind, OC_SLOT_SEND) && send_stage(op->plan);
+	op->send = oc_pieces_find(bind, OC_SLOT_SEND);
+	op->foreign = op->send == OC_PIECES_NOWHERE && bind->send_bytes && !op->plan->shape.eager &&
+		      send_stage(op->plan);
 	op->line->scratch = 0;
 	/* Most plans use the scratch slot only where a receive slot is out of reach,
 	 * which shows later. */

@@ -44,9 +44,9 @@ static uint64_t hash_of(const struct oc_plan_key *key)
 	return hash;
 }
 
-static bool is_for(const struct oc_plan_entry *entry, const struct oc_plan_key *key, uint64_t hash)
+static bool is_for(const struct oc_plan_entry *entry, const struct oc_plan_key *key)
 {
-	if (entry->hash != hash || entry->narrays != key->narrays ||
+	if (entry->narrays != key->narrays ||
 	    memcmp(&entry->plan->shape, &key->shape, sizeof(key->shape)))
 		return false;
 	for (uint32_t i = 0; i < key->narrays; i++)
@@ -129,16 +129,19 @@ static struct oc_plan_entry *add(struct oc_plan_cache *cache, const struct oc_pl
 const struct oc_plan *oc_plan_cache_get(struct oc_plan_cache *cache, const struct oc_plan_key *key,
 					struct oc_plan *(*make)(const struct oc_plan_key *key))
 {
-	uint64_t hash = hash_of(key);
-	struct oc_plan_entry *entry = *bucket_of(cache, hash);
+	struct oc_plan_entry *entry = cache->newest;
+	uint64_t hash;
 
-	while (entry && !is_for(entry, key, hash))
+	if (entry && is_for(entry, key))
+		return entry->plan;
+	hash = hash_of(key);
+	entry = *bucket_of(cache, hash);
+	while (entry && !(entry->hash == hash && is_for(entry, key)))
 		entry = entry->chain;
-	if (entry && entry != cache->newest) {
+	if (entry) {
 		unlink_entry(cache, entry);
 		link_newest(cache, entry);
-	}
-	if (!entry) {
+	} else {
 		entry = add(cache, key, hash, make(key));
 		shrink(cache);
 	}
