@@ -46,6 +46,11 @@ enum oc_coll {
 	OC_COLL_ALLTOALLW, /* its plans are those of alltoallv */
 	OC_COLL_SCAN,
 	OC_COLL_EXSCAN,
+	OC_COLL_NEIGHBOR_ALLGATHER, /* from here on as alltoallv, where most pairs have no bytes */
+	OC_COLL_NEIGHBOR_ALLGATHERV,
+	OC_COLL_NEIGHBOR_ALLTOALL,
+	OC_COLL_NEIGHBOR_ALLTOALLV,
+	OC_COLL_NEIGHBOR_ALLTOALLW,
 	OC_COLL_COUNT
 };
 

@@ -11,14 +11,27 @@
 #define CLASSES 33 /* nothing, below 1 KiB, and powers of two up to what an int64 may say */
 
 static const char *const colls[OC_COLL_COUNT] = {
-	[OC_COLL_BCAST] = "bcast",	   [OC_COLL_SCATTER] = "scatter",
-	[OC_COLL_GATHER] = "gather",	   [OC_COLL_ALLGATHER] = "allgather",
-	[OC_COLL_ALLTOALL] = "alltoall",   [OC_COLL_REDUCE] = "reduce",
-	[OC_COLL_ALLREDUCE] = "allreduce", [OC_COLL_REDUCE_SCATTER] = "reduce_scatter",
-	[OC_COLL_BARRIER] = "barrier",	   [OC_COLL_SCATTERV] = "scatterv",
-	[OC_COLL_GATHERV] = "gatherv",	   [OC_COLL_ALLGATHERV] = "allgatherv",
-	[OC_COLL_ALLTOALLV] = "alltoallv", [OC_COLL_ALLTOALLW] = "alltoallw",
-	[OC_COLL_SCAN] = "scan",	   [OC_COLL_EXSCAN] = "exscan",
+	[OC_COLL_BCAST] = "bcast",
+	[OC_COLL_SCATTER] = "scatter",
+	[OC_COLL_GATHER] = "gather",
+	[OC_COLL_ALLGATHER] = "allgather",
+	[OC_COLL_ALLTOALL] = "alltoall",
+	[OC_COLL_REDUCE] = "reduce",
+	[OC_COLL_ALLREDUCE] = "allreduce",
+	[OC_COLL_REDUCE_SCATTER] = "reduce_scatter",
+	[OC_COLL_BARRIER] = "barrier",
+	[OC_COLL_SCATTERV] = "scatterv",
+	[OC_COLL_GATHERV] = "gatherv",
+	[OC_COLL_ALLGATHERV] = "allgatherv",
+	[OC_COLL_ALLTOALLV] = "alltoallv",
+	[OC_COLL_ALLTOALLW] = "alltoallw",
+	[OC_COLL_SCAN] = "scan",
+	[OC_COLL_EXSCAN] = "exscan",
+	[OC_COLL_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
+	[OC_COLL_NEIGHBOR_ALLGATHERV] = "neighbor_allgatherv",
+	[OC_COLL_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
+	[OC_COLL_NEIGHBOR_ALLTOALLV] = "neighbor_alltoallv",
+	[OC_COLL_NEIGHBOR_ALLTOALLW] = "neighbor_alltoallw",
 };
 
 /* cli/onecopy/stats.py says them in words. */

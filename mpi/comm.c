@@ -8,6 +8,7 @@
 
 #include "adapter.h"
 #include "base/env.h"
+#include "topology.h"
 
 _Thread_local struct oc_comm_last oc_comm_last;
 
@@ -74,6 +75,7 @@ static void comm_free(struct oc_comm *oc)
 {
 	struct spare *spare = spare_of(oc);
 
+	oc_topology_free(oc->topology);
 	if (!spare) {
 		free(oc);
 		return;

@@ -14,6 +14,8 @@
 #include "comm_free.h"
 #include "exec/group.h"
 
+struct oc_topology;
+
 /* One communicator, attached to it as an attribute. */
 struct oc_comm {
 	struct oc_group *group; /* NULL: the MPI serves it */
@@ -21,7 +23,8 @@ struct oc_comm {
 	int size;
 	uint64_t credit; /* bytes of calls that could have been served so far */
 	bool tried;
-	uint8_t outcome; /* enum oc_outcome of its calls when there is no group */
+	uint8_t outcome;	      /* enum oc_outcome of its calls when there is no group */
+	struct oc_topology *topology; /* NULL: not known yet */
 };
 
 /* The communicator looked up last by this thread. Handles are used again after MPI_Comm_free, so

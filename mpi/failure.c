@@ -38,6 +38,11 @@ static const char *name_of(enum oc_coll coll)
 		[OC_COLL_ALLTOALLW] = "MPI_Alltoallw",
 		[OC_COLL_SCAN] = "MPI_Scan",
 		[OC_COLL_EXSCAN] = "MPI_Exscan",
+		[OC_COLL_NEIGHBOR_ALLGATHER] = "MPI_Neighbor_allgather",
+		[OC_COLL_NEIGHBOR_ALLGATHERV] = "MPI_Neighbor_allgatherv",
+		[OC_COLL_NEIGHBOR_ALLTOALL] = "MPI_Neighbor_alltoall",
+		[OC_COLL_NEIGHBOR_ALLTOALLV] = "MPI_Neighbor_alltoallv",
+		[OC_COLL_NEIGHBOR_ALLTOALLW] = "MPI_Neighbor_alltoallw",
 	};
 
 	return names[coll];

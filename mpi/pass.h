@@ -143,6 +143,61 @@ static inline int oc_pass_reduce_scatter_block(bool large, const void *send, voi
 		     : pmpi()->Reduce_scatter_block(send, recv, (int)count, type, op, comm);
 }
 
+static inline int oc_pass_neighbor_allgather(bool large, const void *send, MPI_Count scount,
+					     MPI_Datatype stype, void *recv, MPI_Count rcount,
+					     MPI_Datatype rtype, MPI_Comm comm)
+{
+	return large ? pmpi()->Neighbor_allgather_c(send, scount, stype, recv, rcount, rtype, comm)
+		     : pmpi()->Neighbor_allgather(send, (int)scount, stype, recv, (int)rcount,
+						  rtype, comm);
+}
+
+static inline int oc_pass_neighbor_allgatherv(const void *send, MPI_Count scount,
+					      MPI_Datatype stype, void *recv,
+					      struct oc_counts counts, struct oc_counts displs,
+					      MPI_Datatype rtype, MPI_Comm comm)
+{
+	return counts.large ? pmpi()->Neighbor_allgatherv_c(send, scount, stype, recv, counts.at,
+							    displs.at, rtype, comm)
+			    : pmpi()->Neighbor_allgatherv(send, (int)scount, stype, recv, counts.at,
+							  displs.at, rtype, comm);
+}
+
+static inline int oc_pass_neighbor_alltoall(bool large, const void *send, MPI_Count scount,
+					    MPI_Datatype stype, void *recv, MPI_Count rcount,
+					    MPI_Datatype rtype, MPI_Comm comm)
+{
+	return large ? pmpi()->Neighbor_alltoall_c(send, scount, stype, recv, rcount, rtype, comm)
+		     : pmpi()->Neighbor_alltoall(send, (int)scount, stype, recv, (int)rcount, rtype,
+						 comm);
+}
+
+static inline int oc_pass_neighbor_alltoallv(const void *send, struct oc_counts scounts,
+					     struct oc_counts sdispls, MPI_Datatype stype,
+					     void *recv, struct oc_counts rcounts,
+					     struct oc_counts rdispls, MPI_Datatype rtype,
+					     MPI_Comm comm)
+{
+	return scounts.large
+		       ? pmpi()->Neighbor_alltoallv_c(send, scounts.at, sdispls.at, stype, recv,
+						      rcounts.at, rdispls.at, rtype, comm)
+		       : pmpi()->Neighbor_alltoallv(send, scounts.at, sdispls.at, stype, recv,
+						    rcounts.at, rdispls.at, rtype, comm);
+}
+
+static inline int oc_pass_neighbor_alltoallw(const void *send, struct oc_counts scounts,
+					     struct oc_counts sdispls, const MPI_Datatype *stypes,
+					     void *recv, struct oc_counts rcounts,
+					     struct oc_counts rdispls, const MPI_Datatype *rtypes,
+					     MPI_Comm comm)
+{
+	return scounts.large
+		       ? pmpi()->Neighbor_alltoallw_c(send, scounts.at, sdispls.at, stypes, recv,
+						      rcounts.at, rdispls.at, rtypes, comm)
+		       : pmpi()->Neighbor_alltoallw(send, scounts.at, sdispls.at, stypes, recv,
+						    rcounts.at, rdispls.at, rtypes, comm);
+}
+
 /* What a large form says of an MPI that has none, though its ABI does: as if it were not there. */
 static inline int oc_pass_refused(MPI_Comm comm)
 {

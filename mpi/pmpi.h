@@ -42,6 +42,17 @@ struct oc_pmpi {
 	int (*Scan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Exscan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Barrier)(MPI_Comm);
+	int (*Neighbor_allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype,
+				  MPI_Comm);
+	int (*Neighbor_allgatherv)(const void *, int, MPI_Datatype, void *, const int *,
+				   const int *, MPI_Datatype, MPI_Comm);
+	int (*Neighbor_alltoall)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype,
+				 MPI_Comm);
+	int (*Neighbor_alltoallv)(const void *, const int *, const int *, MPI_Datatype, void *,
+				  const int *, const int *, MPI_Datatype, MPI_Comm);
+	int (*Neighbor_alltoallw)(const void *, const int *, const MPI_Aint *, const MPI_Datatype *,
+				  void *, const int *, const MPI_Aint *, const MPI_Datatype *,
+				  MPI_Comm);
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
 	/* interposed, NULL where the MPI has no large counts */
@@ -73,6 +84,18 @@ struct oc_pmpi {
 				MPI_Comm);
 	int (*Reduce_scatter_block_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op,
 				      MPI_Comm);
+	int (*Neighbor_allgather_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count,
+				    MPI_Datatype, MPI_Comm);
+	int (*Neighbor_allgatherv_c)(const void *, MPI_Count, MPI_Datatype, void *,
+				     const MPI_Count *, const MPI_Aint *, MPI_Datatype, MPI_Comm);
+	int (*Neighbor_alltoall_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count,
+				   MPI_Datatype, MPI_Comm);
+	int (*Neighbor_alltoallv_c)(const void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype,
+				    void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype,
+				    MPI_Comm);
+	int (*Neighbor_alltoallw_c)(const void *, const MPI_Count *, const MPI_Aint *,
+				    const MPI_Datatype *, void *, const MPI_Count *,
+				    const MPI_Aint *, const MPI_Datatype *, MPI_Comm);
 	/* not interposed, used by the adapter */
 	int (*Get_version)(int *, int *);
 	int (*Reduce_local)(const void *, void *, int, MPI_Datatype, MPI_Op);
@@ -119,6 +142,13 @@ struct oc_pmpi {
 	int (*Group_size)(MPI_Group, int *);
 	int (*Group_incl)(MPI_Group, int, const int *, MPI_Group *);
 	int (*Group_free)(MPI_Group *);
+	int (*Topo_test)(MPI_Comm, int *);
+	int (*Cartdim_get)(MPI_Comm, int *);
+	int (*Cart_shift)(MPI_Comm, int, int, int *, int *);
+	int (*Graph_neighbors_count)(MPI_Comm, int, int *);
+	int (*Graph_neighbors)(MPI_Comm, int, int, int *);
+	int (*Dist_graph_neighbors_count)(MPI_Comm, int *, int *, int *);
+	int (*Dist_graph_neighbors)(MPI_Comm, int, int *, int *, int, int *, int *);
 	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int,
 			int, MPI_Comm, MPI_Status *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);

@@ -17,8 +17,8 @@
 
 #include <onecopy/onecopy.h>
 
-#define OC_RECORD_MAGIC "ocstats3"
-#define OC_RECORD_CELLS 312
+#define OC_RECORD_MAGIC "ocstats4"
+#define OC_RECORD_CELLS 281
 
 enum oc_record_state {
 	OC_RECORD_STARTING, /* in MPI_Init */
@@ -29,7 +29,7 @@ enum oc_record_state {
 
 /* Calls of one collective and size that ended in one way. Written by any thread. */
 struct oc_record_cell {
-	char call[16];	  /* "bcast" ...; the last one written, readers wait for it */
+	char call[24];	  /* "bcast" ...; the last one written, readers wait for it */
 	char outcome[16]; /* "served" or why not: mpi/call.h */
 	uint64_t size; /* bytes of the calls, from this power of two up to the next; 0, 1 to 1023 */
 	uint64_t calls;
@@ -73,7 +73,7 @@ struct oc_record {
 	struct oc_record_cell
 		cell[OC_RECORD_CELLS]; /* used ones first; the last is for what has none */
 };
-_Static_assert(sizeof(struct oc_record_cell) == 72, "cli/onecopy/record.py");
+_Static_assert(sizeof(struct oc_record_cell) == 80, "cli/onecopy/record.py");
 _Static_assert(sizeof(struct oc_record) <= 24 << 10, "some pages");
 
 #endif

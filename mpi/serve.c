@@ -64,6 +64,11 @@ static struct oc_plan *generate(const struct oc_plan_key *key)
 		return oc_coll_allgatherv(shape, &out);
 	case OC_COLL_ALLTOALLV:
 	case OC_COLL_ALLTOALLW:
+	case OC_COLL_NEIGHBOR_ALLGATHER:
+	case OC_COLL_NEIGHBOR_ALLGATHERV:
+	case OC_COLL_NEIGHBOR_ALLTOALL:
+	case OC_COLL_NEIGHBOR_ALLTOALLV:
+	case OC_COLL_NEIGHBOR_ALLTOALLW:
 		return oc_coll_alltoallv(shape, &out, &in);
 	default:
 		return NULL;
@@ -85,6 +90,11 @@ static bool reads_by_call(const struct oc_shape *shape)
 	case OC_COLL_ALLTOALL:
 	case OC_COLL_ALLTOALLV:
 	case OC_COLL_ALLTOALLW:
+	case OC_COLL_NEIGHBOR_ALLGATHER:
+	case OC_COLL_NEIGHBOR_ALLGATHERV:
+	case OC_COLL_NEIGHBOR_ALLTOALL:
+	case OC_COLL_NEIGHBOR_ALLTOALLV:
+	case OC_COLL_NEIGHBOR_ALLTOALLW:
 	case OC_COLL_GATHER:
 	case OC_COLL_GATHERV:
 		return true;

@@ -14,6 +14,30 @@
 #define SERVE_MANY_FROM 8192
 #define MANY		17
 
+/* What the MPI sends for itself is copied by a pointer, too. Where blocks differ it gets a call of
+ * its own for the rest, and that costs each neighbour a message. */
+#define NEIGHBORS_FROM	     (16 << 10)
+#define NEIGHBOR_TYPES_FROM  (32 << 10) /* it packs pieces, which is dearer */
+#define NEIGHBOR_BLOCKS_FROM (128 << 10)
+
+static void raise_neighbors(struct oc_agreed *agreed)
+{
+	static const struct {
+		enum oc_coll coll;
+		uint64_t from;
+	} bounds[] = {
+		{OC_COLL_NEIGHBOR_ALLGATHER, NEIGHBORS_FROM},
+		{OC_COLL_NEIGHBOR_ALLTOALL, NEIGHBORS_FROM},
+		{OC_COLL_NEIGHBOR_ALLTOALLW, NEIGHBOR_TYPES_FROM},
+		{OC_COLL_NEIGHBOR_ALLGATHERV, NEIGHBOR_BLOCKS_FROM},
+		{OC_COLL_NEIGHBOR_ALLTOALLV, NEIGHBOR_BLOCKS_FROM},
+	};
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+		if (agreed->min[bounds[i].coll] < bounds[i].from)
+			agreed->min[bounds[i].coll] = bounds[i].from;
+}
+
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ranks)
 {
 	bool heap = !oc_malloc_declined();
@@ -29,6 +53,8 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ra
 	for (int c = 0; c < OC_COLL_COUNT; c++)
 		agreed->min[c] = min;
 	agreed->min[OC_COLL_BARRIER] = 0;
+	if (!env->min)
+		raise_neighbors(agreed);
 	if (!env->min && min < oc_abi_bcast_from)
 		agreed->min[OC_COLL_BCAST] = oc_abi_bcast_from;
 	/* By CMA alone every rank copies as many pages as under the MPI, and as often. */

@@ -49,6 +49,14 @@ static struct block look_at(MPI_Datatype type, int64_t count, int blocks)
 	return block;
 }
 
+bool oc_vbuffer_packs(MPI_Datatype type, int64_t count, int blocks)
+{
+	struct block block = look_at(type, count, blocks);
+
+	oc_typemap_put(block.map);
+	return block.how == HOW_COPY;
+}
+
 /* Decides for each served block. How many pieces that makes. */
 static uint64_t look_at_all(const struct oc_vbuffer *v, struct block *blocks)
 {
@@ -245,7 +253,7 @@ int oc_vbuffer_open(struct oc_vbuffer *v, const struct oc_vector *vector, size_t
 
 	if (err)
 		return err;
-	if (v->types || !oc_type_contiguous(v->type))
+	if (v->types || vector->close || !oc_type_contiguous(v->type))
 		return place(v);
 	if (pmpi()->Type_get_extent(v->type, &lb, &extent))
 		return MPI_ERR_TYPE;

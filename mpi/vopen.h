@@ -14,8 +14,12 @@ struct oc_vector {
 	MPI_Datatype type;
 	const MPI_Datatype *types; /* [n] of each block, whose displs are bytes; NULL: type */
 	int n;
-	int skip; /* a block never served (own block in place), or -1 */
+	int skip;   /* a block never served (own block in place), or -1 */
+	bool close; /* blocks follow each other in the sequence, wherever they lie */
 };
+
+/* Whether a block of @count elements among @blocks would be packed, for its pieces are short. */
+bool oc_vbuffer_packs(MPI_Datatype type, int64_t count, int blocks);
 
 /* 0 or MPI error, and then rest[] is as without. */
 int oc_vbuffer_open(struct oc_vbuffer *v, const struct oc_vector *vector, size_t min);

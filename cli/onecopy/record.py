@@ -15,10 +15,10 @@ from typing import Any
 
 Report = dict[str, Any]
 
-MAGIC = b"ocstats3"
+MAGIC = b"ocstats4"
 HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ5Q5QQ16s96s64s256s256s")
 HEADER_BYTES = 2048
-CELL = struct.Struct("=16s16s5Q")
+CELL = struct.Struct("=24s16s5Q")
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 STATES = STARTING, RUNNING, FINISHED, ABORTED = range(4)
 #: What has to fit where records go: those of some ranks.

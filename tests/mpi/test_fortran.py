@@ -21,6 +21,7 @@ def test_fortran(runner: Runner, programs: Programs, name: str) -> None:
     if name != "usempi":
         assert served(path, "alltoallv") == [1] * 3  # in place
         assert served(path, "alltoallw") == [1] * 3
+        assert served(path, "neighbor_alltoall") == [1] * 3
 
 
 @pytest.mark.parametrize("name", BINDINGS)

@@ -13,7 +13,7 @@ from mpi.programs import MakeProgram
 from mpi.stats import stats
 from runner import Runner
 
-from mpi import test_failures, test_hazards, test_layouts, test_operators
+from mpi import test_failures, test_hazards, test_layouts, test_neighbours, test_operators
 
 for module, names in (
     (test_failures, ("unequal_amounts", "unequal_ends")),
@@ -45,6 +45,11 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
 
 def test_random_types(runner: Runner, program: MakeProgram) -> None:
     test_layouts.test_random_types(runner, program, "all")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_random_neighbours(runner: Runner, program: MakeProgram, ranks: int) -> None:
+    test_neighbours.test_same_bytes(runner, program, ranks, "all")
 
 
 @pytest.mark.parametrize("unlucky", [0, 2])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What is left to the MPI: every collective on an intercommunicator, of which one side is larger,
- * and those of neighbours. */
+/* What is left to the MPI: every collective on an intercommunicator, of which one side is larger.
+ */
 #include <stdbool.h>
 #include <string.h>
 
@@ -166,34 +166,13 @@ static void large(void)
 }
 #endif
 
-static void neighbours(int rank, int size)
-{
-	int left = (rank + size - 1) % size, right = (rank + 1) % size, periodic = 1;
-	MPI_Aint at[2] = {0, N * sizeof(int)};
-	MPI_Comm ring;
-
-	MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
-	side = 1; /* so that the others are of side 0 */
-	for (int i = 0; i < 2 * N; i++)
-		out[i] = value(0, rank, i);
-	MPI_Neighbor_allgather(out, N, MPI_INT, in, N, MPI_INT, ring);
-	expect("neighbor_allgather", 0, left, 0, N);
-	expect("neighbor_allgather", N, right, 0, N);
-	counts[0] = counts[1] = N;
-	MPI_Neighbor_alltoallw(out, counts, at, types, in, counts, at, types, ring);
-	expect("neighbor_alltoallw", 0, left, N, N);
-	expect("neighbor_alltoallw", N, right, 0, N);
-	MPI_Comm_free(&ring);
-}
-
 int main(int argc, char **argv)
 {
-	int rank, size;
 	MPI_Comm half;
+	int rank;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	side = rank > 0;
 	MPI_Comm_split(MPI_COMM_WORLD, side, rank, &half);
 	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !side, 1, &inter);
@@ -211,7 +190,6 @@ int main(int argc, char **argv)
 	large();
 	MPI_Comm_free(&inter);
 	MPI_Comm_free(&half);
-	neighbours(rank, size);
 	MPI_Finalize();
 	return 0;
 }

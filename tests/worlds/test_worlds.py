@@ -44,7 +44,7 @@ def compare(runner: Runner, program: Path, *argv: str) -> Path:
 
 
 def test_left_to_the_mpi(runner: Runner, program: MakeProgram) -> None:
-    """Intercommunicators and neighbours; of the former the statistics tell."""
+    """Intercommunicators; the statistics tell of them."""
     path = compare(runner, program("left"))
     for line in stats(path):
         assert not any(call["served"] for call in line["calls"].values())

@@ -32,6 +32,7 @@ program usempif08
   type(MPI_Datatype), allocatable :: types(:)
   double precision, allocatable :: x(:)
   logical, allocatable :: flags(:)
+  type(MPI_Comm) :: ring
   integer :: rank, ranks, ierr, i, r, j
   type(MPI_Op) :: op
 
@@ -119,6 +120,15 @@ program usempif08
   do r = 1, ranks
     call MPI_Type_free(types(r), ierr)
   end do
+
+  ! A block to either neighbour of a ring.
+  call MPI_Cart_create(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., ring, ierr)
+  data = [(rank * n + i, i=1, n)]
+  call MPI_Neighbor_alltoall(data, 1000, MPI_INTEGER, sums, 1000, MPI_INTEGER, ring, ierr)
+  call expect(all(sums(1:1000) == [(modulo(rank - 1, ranks) * n + i, i=1001, 2000)]), 'neighbor_alltoall, left')
+  call expect(all(sums(1001:2000) == [(modulo(rank + 1, ranks) * n + i, i=1, 1000)]), 'neighbor_alltoall, right')
+  call MPI_Comm_free(ring, ierr)
+
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_Finalize(ierr)
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "neighbor.h"
+
+#include "failure.h"
+#include "pass.h"
+
+static OC_APART int serve_alike(struct oc_comm *oc, struct oc_neighbor_call *it, MPI_Comm comm)
+{
+	int failure = oc_neighbor_serve(oc, OC_COLL_NEIGHBOR_ALLGATHER, it);
+
+	return oc_failure_end(oc, comm, OC_COLL_NEIGHBOR_ALLGATHER, failure);
+}
+
+/* Serves MPI_Neighbor_allgather: one block is large enough. */
+static int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLGATHER, 0, comm);
+	struct oc_neighbor_call it;
+	struct oc_comm *oc;
+	int err;
+
+	it.send = (struct oc_neighbor_side){.user = send, .count = scount, .type = stype};
+	it.recv = (struct oc_neighbor_side){
+		.user = recv, .count = rcount, .stride = rcount, .type = rtype};
+	it.large = large;
+	it.alike = true;
+	oc = oc_neighbor_begin(&call, &it, comm);
+	err = oc ? serve_alike(oc, &it, comm)
+		 : oc_pass_neighbor_allgather(large, send, scount, stype, recv, rcount, rtype,
+					      comm);
+	return oc_call_end(&call, err);
+}
+
+/* The MPI has one count for all edges that leave here: the most that is left of any. */
+static MPI_Count left_to_send(const struct oc_neighbor_call *it, const struct oc_topology *topology)
+{
+	MPI_Count most = 0;
+
+	for (int e = 0; e < topology->out.n; e++) {
+		MPI_Count left = oc_counts_at(oc_neighbor_left(it, true), topology->out.block[e]);
+
+		most = left > most ? left : most;
+	}
+	return topology->out.n ? most : it->send.count;
+}
+
+static OC_APART int serve_v(struct oc_comm *oc, struct oc_neighbor_call *it, MPI_Comm comm)
+{
+	enum oc_coll coll = OC_COLL_NEIGHBOR_ALLGATHERV;
+	int failure = oc_neighbor_serve(oc, coll, it);
+	int err = MPI_SUCCESS;
+
+	if (oc_failure_goes_on(oc, comm, coll, failure))
+		err = oc_pass_neighbor_allgatherv(it->send.user, left_to_send(it, oc->topology),
+						  it->send.type, (void *)(uintptr_t)it->recv.user,
+						  oc_neighbor_left(it, false), it->recv.displs,
+						  it->recv.type, comm);
+	return err ? err : oc_failure_end(oc, comm, coll, failure);
+}
+
+/* Serves MPI_Neighbor_allgatherv: edge by edge, blocks that are large enough; the MPI gets the same
+ * call for the rest. */
+static int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		      struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
+		      MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLGATHERV, 0, comm);
+	struct oc_neighbor_call it;
+	struct oc_comm *oc;
+	int err;
+
+	it.send = (struct oc_neighbor_side){.user = send, .count = scount, .type = stype};
+	it.recv = (struct oc_neighbor_side){
+		.user = recv, .counts = counts, .displs = displs, .type = rtype};
+	it.large = counts.large;
+	it.alike = false;
+	oc = oc_neighbor_begin(&call, &it, comm);
+	err = oc ? serve_v(oc, &it, comm)
+		 : oc_pass_neighbor_allgatherv(send, scount, stype, recv, counts, displs, rtype,
+					       comm);
+	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Neighbor_allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
+				      int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return allgather(false, send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Neighbor_allgather_c(const void *send, MPI_Count scount,
+					      MPI_Datatype stype, void *recv, MPI_Count rcount,
+					      MPI_Datatype rtype, MPI_Comm comm)
+{
+	return pmpi()->Neighbor_allgather_c
+		       ? allgather(true, send, scount, stype, recv, rcount, rtype, comm)
+		       : oc_pass_refused(comm);
+}
+
+OC_EXPORT int MPI_Neighbor_allgather(const void *send, int scount, MPI_Datatype stype, void *recv,
+				     int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_allgather
+		       ? oc_tool()->Neighbor_allgather(send, scount, stype, recv, rcount, rtype,
+						       comm)
+		       : PMPI_Neighbor_allgather(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Neighbor_allgather_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+					     void *recv, MPI_Count rcount, MPI_Datatype rtype,
+					     MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_allgather_c
+		       ? oc_tool()->Neighbor_allgather_c(send, scount, stype, recv, rcount, rtype,
+							 comm)
+		       : PMPI_Neighbor_allgather_c(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT int PMPI_Neighbor_allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+				       const int counts[], const int displs[], MPI_Datatype rtype,
+				       MPI_Comm comm)
+{
+	return allgatherv(send, scount, stype, recv, (struct oc_counts){counts, false},
+			  (struct oc_counts){displs, false}, rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Neighbor_allgatherv_c(const void *send, MPI_Count scount,
+					       MPI_Datatype stype, void *recv,
+					       const MPI_Count counts[], const MPI_Aint displs[],
+					       MPI_Datatype rtype, MPI_Comm comm)
+{
+	return pmpi()->Neighbor_allgatherv_c
+		       ? allgatherv(send, scount, stype, recv, (struct oc_counts){counts, true},
+				    (struct oc_counts){displs, true}, rtype, comm)
+		       : oc_pass_refused(comm);
+}
+
+OC_EXPORT int MPI_Neighbor_allgatherv(const void *send, int scount, MPI_Datatype stype, void *recv,
+				      const int counts[], const int displs[], MPI_Datatype rtype,
+				      MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_allgatherv
+		       ? oc_tool()->Neighbor_allgatherv(send, scount, stype, recv, counts, displs,
+							rtype, comm)
+		       : PMPI_Neighbor_allgatherv(send, scount, stype, recv, counts, displs, rtype,
+						  comm);
+}
+
+OC_EXPORT_LARGE int MPI_Neighbor_allgatherv_c(const void *send, MPI_Count scount,
+					      MPI_Datatype stype, void *recv,
+					      const MPI_Count counts[], const MPI_Aint displs[],
+					      MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_allgatherv_c
+		       ? oc_tool()->Neighbor_allgatherv_c(send, scount, stype, recv, counts, displs,
+							  rtype, comm)
+		       : PMPI_Neighbor_allgatherv_c(send, scount, stype, recv, counts, displs,
+						    rtype, comm);
+}

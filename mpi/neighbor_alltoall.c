@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "neighbor.h"
+
+#include "failure.h"
+#include "pass.h"
+
+static OC_APART int serve_alike(struct oc_comm *oc, struct oc_neighbor_call *it, MPI_Comm comm)
+{
+	int failure = oc_neighbor_serve(oc, OC_COLL_NEIGHBOR_ALLTOALL, it);
+
+	return oc_failure_end(oc, comm, OC_COLL_NEIGHBOR_ALLTOALL, failure);
+}
+
+/* Serves MPI_Neighbor_alltoall: one block is large enough. */
+static int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		    MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALL, 0, comm);
+	struct oc_neighbor_call it;
+	struct oc_comm *oc;
+	int err;
+
+	it.send = (struct oc_neighbor_side){
+		.user = send, .count = scount, .stride = scount, .type = stype};
+	it.recv = (struct oc_neighbor_side){
+		.user = recv, .count = rcount, .stride = rcount, .type = rtype};
+	it.large = large;
+	it.alike = true;
+	oc = oc_neighbor_begin(&call, &it, comm);
+	err = oc ? serve_alike(oc, &it, comm)
+		 : oc_pass_neighbor_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
+	return oc_call_end(&call, err);
+}
+
+static int pass_left(const struct oc_neighbor_call *it, MPI_Comm comm)
+{
+	const struct oc_neighbor_side *send = &it->send, *recv = &it->recv;
+	struct oc_counts out = oc_neighbor_left(it, true), in = oc_neighbor_left(it, false);
+	void *to = (void *)(uintptr_t)recv->user;
+
+	if (recv->types)
+		return oc_pass_neighbor_alltoallw(send->user, out, send->displs, send->types, to,
+						  in, recv->displs, recv->types, comm);
+	return oc_pass_neighbor_alltoallv(send->user, out, send->displs, send->type, to, in,
+					  recv->displs, recv->type, comm);
+}
+
+static OC_APART int serve_blocks(struct oc_comm *oc, enum oc_coll coll, struct oc_neighbor_call *it,
+				 MPI_Comm comm)
+{
+	int failure = oc_neighbor_serve(oc, coll, it);
+	int err = MPI_SUCCESS;
+
+	if (oc_failure_goes_on(oc, comm, coll, failure))
+		err = pass_left(it, comm);
+	return err ? err : oc_failure_end(oc, comm, coll, failure);
+}
+
+/* Serves MPI_Neighbor_alltoallv: edge by edge, blocks that are large enough; the MPI gets the same
+ * call for the rest. */
+static int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+		     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
+		     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALLV, 0, comm);
+	struct oc_neighbor_call it;
+	struct oc_comm *oc;
+	int err;
+
+	it.send = (struct oc_neighbor_side){
+		.user = send, .counts = scounts, .displs = sdispls, .type = stype};
+	it.recv = (struct oc_neighbor_side){
+		.user = recv, .counts = rcounts, .displs = rdispls, .type = rtype};
+	it.large = scounts.large;
+	it.alike = false;
+	oc = oc_neighbor_begin(&call, &it, comm);
+	err = oc ? serve_blocks(oc, OC_COLL_NEIGHBOR_ALLTOALLV, &it, comm)
+		 : oc_pass_neighbor_alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
+					      rtype, comm);
+	return oc_call_end(&call, err);
+}
+
+/* Serves MPI_Neighbor_alltoallw: as MPI_Neighbor_alltoallv. */
+static int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+		     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
+		     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALLW, 0, comm);
+	struct oc_neighbor_call it;
+	struct oc_comm *oc;
+	int err;
+
+	it.send = (struct oc_neighbor_side){
+		.user = send, .counts = scounts, .displs = sdispls, .types = stypes};
+	it.recv = (struct oc_neighbor_side){
+		.user = recv, .counts = rcounts, .displs = rdispls, .types = rtypes};
+	it.large = scounts.large;
+	it.alike = false;
+	oc = oc_neighbor_begin(&call, &it, comm);
+	err = oc ? serve_blocks(oc, OC_COLL_NEIGHBOR_ALLTOALLW, &it, comm)
+		 : oc_pass_neighbor_alltoallw(send, scounts, sdispls, stypes, recv, rcounts,
+					      rdispls, rtypes, comm);
+	return oc_call_end(&call, err);
+}
+
+OC_EXPORT int PMPI_Neighbor_alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
+				     int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return alltoall(false, send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Neighbor_alltoall_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+					     void *recv, MPI_Count rcount, MPI_Datatype rtype,
+					     MPI_Comm comm)
+{
+	return pmpi()->Neighbor_alltoall_c
+		       ? alltoall(true, send, scount, stype, recv, rcount, rtype, comm)
+		       : oc_pass_refused(comm);
+}
+
+OC_EXPORT int MPI_Neighbor_alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,
+				    int rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_alltoall
+		       ? oc_tool()->Neighbor_alltoall(send, scount, stype, recv, rcount, rtype,
+						      comm)
+		       : PMPI_Neighbor_alltoall(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Neighbor_alltoall_c(const void *send, MPI_Count scount, MPI_Datatype stype,
+					    void *recv, MPI_Count rcount, MPI_Datatype rtype,
+					    MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_alltoall_c
+		       ? oc_tool()->Neighbor_alltoall_c(send, scount, stype, recv, rcount, rtype,
+							comm)
+		       : PMPI_Neighbor_alltoall_c(send, scount, stype, recv, rcount, rtype, comm);
+}
+
+OC_EXPORT int PMPI_Neighbor_alltoallv(const void *send, const int scounts[], const int sdispls[],
+				      MPI_Datatype stype, void *recv, const int rcounts[],
+				      const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+{
+	return alltoallv(send, (struct oc_counts){scounts, false},
+			 (struct oc_counts){sdispls, false}, stype, recv,
+			 (struct oc_counts){rcounts, false}, (struct oc_counts){rdispls, false},
+			 rtype, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Neighbor_alltoallv_c(const void *send, const MPI_Count scounts[],
+					      const MPI_Aint sdispls[], MPI_Datatype stype,
+					      void *recv, const MPI_Count rcounts[],
+					      const MPI_Aint rdispls[], MPI_Datatype rtype,
+					      MPI_Comm comm)
+{
+	return pmpi()->Neighbor_alltoallv_c
+		       ? alltoallv(send, (struct oc_counts){scounts, true},
+				   (struct oc_counts){sdispls, true}, stype, recv,
+				   (struct oc_counts){rcounts, true},
+				   (struct oc_counts){rdispls, true}, rtype, comm)
+		       : oc_pass_refused(comm);
+}
+
+OC_EXPORT int MPI_Neighbor_alltoallv(const void *send, const int scounts[], const int sdispls[],
+				     MPI_Datatype stype, void *recv, const int rcounts[],
+				     const int rdispls[], MPI_Datatype rtype, MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_alltoallv
+		       ? oc_tool()->Neighbor_alltoallv(send, scounts, sdispls, stype, recv, rcounts,
+						       rdispls, rtype, comm)
+		       : PMPI_Neighbor_alltoallv(send, scounts, sdispls, stype, recv, rcounts,
+						 rdispls, rtype, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Neighbor_alltoallv_c(const void *send, const MPI_Count scounts[],
+					     const MPI_Aint sdispls[], MPI_Datatype stype,
+					     void *recv, const MPI_Count rcounts[],
+					     const MPI_Aint rdispls[], MPI_Datatype rtype,
+					     MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_alltoallv_c
+		       ? oc_tool()->Neighbor_alltoallv_c(send, scounts, sdispls, stype, recv,
+							 rcounts, rdispls, rtype, comm)
+		       : PMPI_Neighbor_alltoallv_c(send, scounts, sdispls, stype, recv, rcounts,
+						   rdispls, rtype, comm);
+}
+
+OC_EXPORT int PMPI_Neighbor_alltoallw(const void *send, const int scounts[],
+				      const MPI_Aint sdispls[], const MPI_Datatype stypes[],
+				      void *recv, const int rcounts[], const MPI_Aint rdispls[],
+				      const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	return alltoallw(send, (struct oc_counts){scounts, false},
+			 (struct oc_counts){sdispls, true}, stypes, recv,
+			 (struct oc_counts){rcounts, false}, (struct oc_counts){rdispls, true},
+			 rtypes, comm);
+}
+
+OC_EXPORT_LARGE int PMPI_Neighbor_alltoallw_c(const void *send, const MPI_Count scounts[],
+					      const MPI_Aint sdispls[], const MPI_Datatype stypes[],
+					      void *recv, const MPI_Count rcounts[],
+					      const MPI_Aint rdispls[], const MPI_Datatype rtypes[],
+					      MPI_Comm comm)
+{
+	return pmpi()->Neighbor_alltoallw_c
+		       ? alltoallw(send, (struct oc_counts){scounts, true},
+				   (struct oc_counts){sdispls, true}, stypes, recv,
+				   (struct oc_counts){rcounts, true},
+				   (struct oc_counts){rdispls, true}, rtypes, comm)
+		       : oc_pass_refused(comm);
+}
+
+OC_EXPORT int MPI_Neighbor_alltoallw(const void *send, const int scounts[],
+				     const MPI_Aint sdispls[], const MPI_Datatype stypes[],
+				     void *recv, const int rcounts[], const MPI_Aint rdispls[],
+				     const MPI_Datatype rtypes[], MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_alltoallw
+		       ? oc_tool()->Neighbor_alltoallw(send, scounts, sdispls, stypes, recv,
+						       rcounts, rdispls, rtypes, comm)
+		       : PMPI_Neighbor_alltoallw(send, scounts, sdispls, stypes, recv, rcounts,
+						 rdispls, rtypes, comm);
+}
+
+OC_EXPORT_LARGE int MPI_Neighbor_alltoallw_c(const void *send, const MPI_Count scounts[],
+					     const MPI_Aint sdispls[], const MPI_Datatype stypes[],
+					     void *recv, const MPI_Count rcounts[],
+					     const MPI_Aint rdispls[], const MPI_Datatype rtypes[],
+					     MPI_Comm comm)
+{
+	return oc_tool()->Neighbor_alltoallw_c
+		       ? oc_tool()->Neighbor_alltoallw_c(send, scounts, sdispls, stypes, recv,
+							 rcounts, rdispls, rtypes, comm)
+		       : PMPI_Neighbor_alltoallw_c(send, scounts, sdispls, stypes, recv, rcounts,
+						   rdispls, rtypes, comm);
+}
