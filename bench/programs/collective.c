@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "message.h"
+#include "neighbors.h"
 #include "strided.h"
 
 #define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
@@ -20,6 +21,8 @@ const struct functions functions_linked = {
 	.Gatherv = MPI_Gatherv,
 	.Alltoallv = MPI_Alltoallv,
 	.Alltoallw = MPI_Alltoallw,
+	.Neighbor_alltoall = MPI_Neighbor_alltoall,
+	.Neighbor_alltoallw = MPI_Neighbor_alltoallw,
 	.Reduce = MPI_Reduce,
 	.Allreduce = MPI_Allreduce,
 	.Reduce_scatter = MPI_Reduce_scatter,
@@ -43,6 +46,8 @@ static const struct {
 	{"MPI_Gatherv", offsetof(struct functions, Gatherv)},
 	{"MPI_Alltoallv", offsetof(struct functions, Alltoallv)},
 	{"MPI_Alltoallw", offsetof(struct functions, Alltoallw)},
+	{"MPI_Neighbor_alltoall", offsetof(struct functions, Neighbor_alltoall)},
+	{"MPI_Neighbor_alltoallw", offsetof(struct functions, Neighbor_alltoallw)},
 	{"MPI_Reduce", offsetof(struct functions, Reduce)},
 	{"MPI_Allreduce", offsetof(struct functions, Allreduce)},
 	{"MPI_Reduce_scatter", offsetof(struct functions, Reduce_scatter)},
@@ -278,15 +283,20 @@ static const struct collective table[] = {
 
 const struct collective *collective_at(size_t i)
 {
-	const size_t count = sizeof(table) / sizeof(table[0]);
-	size_t strided = 0;
+	static const struct collective *(*const others[])(size_t i) = {strided_at, neighbors_at,
+								       message_at};
+	size_t count = sizeof(table) / sizeof(table[0]);
 
 	if (i < count)
 		return &table[i];
-	while (strided_at(strided))
-		strided++;
-	i -= count;
-	return i < strided ? strided_at(i) : message_at(i - strided);
+	for (size_t t = 0; t < sizeof(others) / sizeof(others[0]); t++) {
+		i -= count;
+		if (others[t](i))
+			return others[t](i);
+		for (count = 0; others[t](count);)
+			count++;
+	}
+	return NULL;
 }
 
 const struct collective *collective_find(const char *name)
@@ -435,6 +445,8 @@ size_t collective_errors(const struct collective *op, const struct call *call, u
 		return errors;
 	case FROM_COLUMNS:
 		return strided_errors(op, call, stamp, word_of);
+	case FROM_NEIGHBORS:
+		return neighbors_errors(op, call, stamp, word_of);
 	case FROM_SUM:
 		start = 0;
 		for (int r = 0; op->mine && r < call->rank; r++)

@@ -6,7 +6,8 @@
  * What collbench knows about each operation: how much memory a call of a given
  * size needs on each rank, how to make the call, and what must be in the
  * receive buffer afterwards. A new operation is one row of a table, of collectives
- * (collective.c), of those with derived datatypes (strided.c) or of messages (message.c).
+ * (collective.c), of those with derived datatypes (strided.c) or neighbours (neighbors.c), or of
+ * messages (message.c).
  *
  * "Size" means what it means in IMB: one block for scatter, gather, allgather,
  * alltoall and those of them with a v, whose blocks here are all alike; the whole
@@ -33,15 +34,16 @@ enum amount {
 enum origin {
 	FROM_NOBODY,
 	FROM_ROOT,
-	FROM_PARTNER, /* the other one of ranks 0 and 1, of 2 and 3, ... */
-	FROM_LEFT,    /* the rank before, of a ring */
-	FROM_RIGHT,   /* the one behind */
-	FROM_BOTH,    /* a block of either, the left one's first */
-	FROM_EACH,    /* a block of every rank, in rank order */
-	FROM_COLUMNS, /* a column of every rank, side by side: strided.h */
-	FROM_SUM,     /* the sum over all ranks */
-	FROM_SCAN,    /* over those up to this one */
-	FROM_EXSCAN,  /* over those before it */
+	FROM_PARTNER,	/* the other one of ranks 0 and 1, of 2 and 3, ... */
+	FROM_LEFT,	/* the rank before, of a ring */
+	FROM_RIGHT,	/* the one behind */
+	FROM_BOTH,	/* a block of either, the left one's first */
+	FROM_EACH,	/* a block of every rank, in rank order */
+	FROM_COLUMNS,	/* a column of every rank, side by side: strided.h */
+	FROM_NEIGHBORS, /* of a ring, either's half that is for this one: neighbors.h */
+	FROM_SUM,	/* the sum over all ranks */
+	FROM_SCAN,	/* over those up to this one */
+	FROM_EXSCAN,	/* over those before it */
 };
 
 /* The functions of MPI that the operations call. */
@@ -68,6 +70,12 @@ struct functions {
 	int (*Alltoallw)(const void *send, const int scounts[], const int sdispls[],
 			 const MPI_Datatype stypes[], void *recv, const int rcounts[],
 			 const int rdispls[], const MPI_Datatype rtypes[], MPI_Comm comm);
+	int (*Neighbor_alltoall)(const void *send, int scount, MPI_Datatype stype, void *recv,
+				 int rcount, MPI_Datatype rtype, MPI_Comm comm);
+	int (*Neighbor_alltoallw)(const void *send, const int scounts[], const MPI_Aint sdispls[],
+				  const MPI_Datatype stypes[], void *recv, const int rcounts[],
+				  const MPI_Aint rdispls[], const MPI_Datatype rtypes[],
+				  MPI_Comm comm);
 	int (*Reduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 		      int root, MPI_Comm comm);
 	int (*Allreduce)(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,

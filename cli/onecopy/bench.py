@@ -35,7 +35,8 @@ from onecopy.variant import MPIS, BenchError, Variant, choose_variants, rival_li
 COLLECTIVES = ("bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce")
 OF_BLOCKS = ("scatterv", "gatherv", "alltoallv")
 STRIDED = ("strided_allgather", "alltoallw")
-OTHERS = ("reduce_scatter", "scan", "exscan", *OF_BLOCKS, *STRIDED, "barrier", *cells.MESSAGES)
+NEIGHBORS = ("neighbor_alltoall", "neighbor_alltoallw")
+OTHERS = ("reduce_scatter", "scan", "exscan", *OF_BLOCKS, *STRIDED, *NEIGHBORS, "barrier", *cells.MESSAGES)
 SIZES = "16K,64K,256K,1M,4M"
 MESSAGE_SIZES = "4K,16K,64K,256K,1M,4M,16M"
 SMALL_SIZES = "8,64,512,2K"

@@ -252,6 +252,8 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
         "alltoallv": ranks * ranks,
         "alltoallw": ranks * ranks,
         "strided_allgather": ranks * ranks,
+        "neighbor_alltoall": 2 * ranks,
+        "neighbor_alltoallw": 2 * ranks,
         "reduce": (ranks + 1) / 2,
         "allreduce": ranks,
         "reduce_scatter": (ranks + 1) / 2,

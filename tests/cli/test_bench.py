@@ -153,7 +153,8 @@ def run_bench(
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
     names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,scan,exscan,"
-    names += ",".join(["scatterv,gatherv,alltoallv,strided_allgather,alltoallw,barrier", *cells.MESSAGES])
+    names += "scatterv,gatherv,alltoallv,strided_allgather,alltoallw,neighbor_alltoall,neighbor_alltoallw,barrier,"
+    names += ",".join(cells.MESSAGES)
     words = ("--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
     run_bench(onecopy, cache, tmp_path / "out", *words, timeout=850)
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
