@@ -67,10 +67,10 @@ static bool lay_out(struct oc_buffer *buffer)
 
 	if (!map)
 		return false;
-	if (oc_typemap_is_dense(map) || (buffer->count == 1 && map->one->npieces == 1)) {
+	if (oc_typemap_is_dense(map) || (buffer->count == 1 && map->one->nruns == 1)) {
 		buffer->at = oc_layout_at(buffer->user, map->one->piece[0].at);
 		as_it_is = true;
-	} else if (oc_typemap_pays(map, 1)) {
+	} else if (oc_typemap_pays(map, buffer->count, 1)) {
 		buffer->layout =
 			buffer->count == 1 ? map->one : oc_layout_repeat(map->one, buffer->count);
 		as_it_is = buffer->layout;

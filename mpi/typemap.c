@@ -12,10 +12,13 @@
 #define DEPTH_MAX 64				 /* of types made of types */
 #define WORK_MAX  (UINT64_C(16) * OC_PIECES_MAX) /* runs looked at, most of which become one */
 
-/* Bytes of a piece, in the mean: docs/tuning.md. Of several blocks each peer wants one, but takes
- * the layout of all. */
+/* Bytes of a run, in the mean: docs/tuning.md. Of several blocks each peer wants one, but takes
+ * the layout of all. Where so many are alike that a layout is short, copies from one to the next
+ * are too. */
 #define PIECE_MIN	UINT64_C(128)
 #define PIECE_BLOCK_MIN UINT64_C(64)
+#define ROW_RUNS	UINT64_C(8)
+#define ROW_RUN_MIN	UINT64_C(4)
 
 static int keyval;
 
@@ -63,8 +66,6 @@ static int add_run(struct runs *runs, int64_t at, uint64_t len)
 		last->len += len;
 		return 0;
 	}
-	if (runs->n == OC_PIECES_MAX)
-		return -E2BIG;
 	if (runs->n == runs->room) {
 		uint32_t room = runs->room ? 2 * runs->room : 8;
 		struct oc_run *grown = realloc(runs->run, room * sizeof(*grown));
@@ -324,7 +325,7 @@ static struct oc_layout *lay_out(MPI_Datatype type)
 	if (!flatten(type, &runs, 0) && runs.n)
 		one = oc_layout_make(runs.run, runs.n, runs.extent, 1);
 	free(runs.run);
-	if (one && !agrees(one, type)) {
+	if (one && (one->npieces > OC_PIECES_MAX || !agrees(one, type))) {
 		free(one);
 		one = NULL;
 	}
@@ -406,11 +407,17 @@ void oc_typemap_put(struct oc_typemap *map)
 	free(map);
 }
 
-bool oc_typemap_pays(const struct oc_typemap *map, int blocks)
+bool oc_typemap_pays(const struct oc_typemap *map, uint64_t count, int blocks)
 {
+	const struct oc_layout *one = map->one;
+	uint64_t runs = count * one->nruns, pieces = one->nruns == 1 ? 1 : count * one->npieces;
 	uint64_t least = PIECE_BLOCK_MIN * (uint64_t)blocks;
 
-	return map->one->bytes >= (least > PIECE_MIN ? least : PIECE_MIN) * map->one->npieces;
+	if (runs >= ROW_RUNS * pieces)
+		least = ROW_RUN_MIN;
+	else if (least < PIECE_MIN)
+		least = PIECE_MIN;
+	return one->bytes >= least * one->nruns;
 }
 
 static int type_copied(MPI_Datatype type, int key, void *extra, void *in, void *out, int *flag)

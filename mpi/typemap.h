@@ -33,15 +33,14 @@ bool oc_typemap_is_leaf(int combiner);
 struct oc_typemap *oc_typemap_get(MPI_Datatype type);
 void oc_typemap_put(struct oc_typemap *map);
 
-/* Whether any number of elements is in one piece, from where the first has its first byte. */
 static inline bool oc_typemap_is_dense(const struct oc_typemap *map)
 {
-	return map->one->npieces == 1 && map->one->extent == (int64_t)map->one->bytes;
+	return oc_layout_is_dense(map->one);
 }
 
-/* Whether its pieces are long enough for copies from piece to piece to cost less than packing, in a
- * layout that has so many @blocks for different peers. */
-bool oc_typemap_pays(const struct oc_typemap *map, int blocks);
+/* Whether the runs of @count elements are long enough, or so many alike, that to copy from run to
+ * run costs less than packing, in a layout that has so many @blocks for different peers. */
+bool oc_typemap_pays(const struct oc_typemap *map, uint64_t count, int blocks);
 
 /* 0 or -EIO. */
 int oc_typemap_setup(void);

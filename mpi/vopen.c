@@ -28,7 +28,7 @@ struct block {
 static bool is_one_piece(const struct block *block, int64_t count)
 {
 	return block->how == HOW_PLAIN || oc_typemap_is_dense(block->map) ||
-	       (count == 1 && block->map->one->npieces == 1);
+	       (count == 1 && block->map->one->nruns == 1);
 }
 
 static uint64_t pieces_of(const struct block *block, int64_t count)
@@ -44,7 +44,8 @@ static struct block look_at(MPI_Datatype type, int64_t count, int blocks)
 
 	if (!block.map)
 		block.how = oc_type_contiguous(type) ? HOW_PLAIN : HOW_COPY;
-	else if (!is_one_piece(&block, count) && !oc_typemap_pays(block.map, blocks))
+	else if (!is_one_piece(&block, count) &&
+		 !oc_typemap_pays(block.map, (uint64_t)count, blocks))
 		block.how = HOW_COPY;
 	return block;
 }
@@ -88,58 +89,43 @@ static int64_t distance(const char *from, const char *to)
 	return (int64_t)((uintptr_t)to - (uintptr_t)from);
 }
 
-static uint32_t add_runs(struct oc_run *runs, const struct oc_layout *one, int64_t at,
-			 int64_t count)
-{
-	uint32_t n = 0;
-
-	for (int64_t k = 0; k < count; k++)
-		for (uint32_t p = 0; p < one->npieces; p++)
-			runs[n++] = (struct oc_run){
-				.at = at + k * one->extent + one->piece[p].at,
-				.len = one->piece[p + 1].start - one->piece[p].start,
-			};
-	return n;
-}
-
-/* The runs of a block, from where the user's buffer begins. How many. */
-static uint32_t add_block(const struct oc_vbuffer *v, int i, const struct block *block,
-			  MPI_Aint extent, struct oc_run *runs)
+/* The runs of a block, from where the user's buffer begins. */
+static void add_block(const struct oc_vbuffer *v, int i, const struct block *block, MPI_Aint extent,
+		      struct oc_layout *layout)
 {
 	int64_t at = distance(v->user, oc_vbuffer_user(v, i, extent));
+	int64_t count = oc_counts_at(v->counts, i);
 
-	if (block->how == HOW_PIECES && !is_one_piece(block, oc_counts_at(v->counts, i)))
-		return add_runs(runs, block->map->one, at, oc_counts_at(v->counts, i));
+	if (block->how == HOW_PIECES && !is_one_piece(block, count)) {
+		for (int64_t k = 0; k < count; k++)
+			oc_layout_add_element(layout, block->map->one,
+					      at + k * block->map->one->extent);
+		return;
+	}
 	if (block->how == HOW_COPY)
 		at = distance(v->user, v->copy + v->put[i]);
 	else if (block->how == HOW_PIECES)
 		at += block->map->one->piece[0].at;
-	runs[0] = (struct oc_run){.at = at, .len = v->len[i]};
-	return 1;
+	oc_layout_add_run(layout, (struct oc_run){.at = at, .len = v->len[i]});
 }
 
 /* The sequence, in @pieces or fewer. */
 static int join(struct oc_vbuffer *v, const struct block *blocks, uint64_t pieces)
 {
-	struct oc_run *runs = malloc((size_t)pieces * sizeof(*runs));
+	struct oc_layout *layout = oc_layout_begin((uint32_t)pieces);
 	MPI_Aint lb, extent = 0;
-	uint32_t n = 0;
 	int err = MPI_SUCCESS;
 
-	if (!runs)
+	if (!layout)
 		return MPI_ERR_NO_MEM;
 	if (!v->types)
 		err = pmpi()->Type_get_extent(v->type, &lb, &extent);
 	for (int i = 0; i < v->n && !err; i++)
 		if (v->len[i])
-			n += add_block(v, i, &blocks[i], extent, runs + n);
-	if (!err) {
-		v->at = v->user;
-		v->layout = oc_layout_make(runs, n, 0, 1);
-		err = v->layout ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-	}
-	free(runs);
-	if (!err && v->layout->npieces == 1) {
+			add_block(v, i, &blocks[i], extent, layout);
+	v->at = v->user;
+	v->layout = oc_layout_end(layout, 0, 1);
+	if (!err && v->layout && v->layout->nruns == 1) {
 		v->at = oc_layout_at(v->user, v->layout->piece[0].at);
 		free(v->layout);
 		v->layout = NULL;

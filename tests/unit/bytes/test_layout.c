@@ -25,14 +25,54 @@ static uint32_t dice(uint32_t sides)
 	return (uint32_t)rand() % sides;
 }
 
+/* In one element, put together of as many. */
+static struct oc_layout *make_of_elements(const struct oc_run *runs, uint32_t n, int64_t extent,
+					  uint32_t count)
+{
+	struct oc_layout *one = oc_layout_make(runs, n, extent, 1), *all;
+
+	if (!one)
+		return NULL;
+	all = oc_layout_begin(count * one->npieces);
+	EXPECT(all);
+	for (uint32_t e = 0; e < count; e++)
+		oc_layout_add_element(all, one, (int64_t)e * extent);
+	EXPECT(all->npieces <= count * one->npieces);
+	free(one);
+	return oc_layout_end(all, 0, 1);
+}
+
+/* A column of a matrix is one piece, whatever its rows are made of. */
+static void check_column(void)
+{
+	struct oc_run rows[1000];
+	struct oc_layout *one, *two;
+
+	for (int i = 0; i < 1000; i++)
+		rows[i] = (struct oc_run){.at = 40 + 96 * i, .len = 24};
+	one = oc_layout_make(rows, 1000, 96000, 1);
+	EXPECT(one && one->npieces == 1 && one->nruns == 1000 && one->bytes == 24000);
+	EXPECT(one->low == 40 && one->high == 40 + 999 * 96 + 24);
+	two = oc_layout_begin(2);
+	EXPECT(two);
+	oc_layout_add_element(two, one, 0);
+	oc_layout_add_element(two, one, 96000);
+	two = oc_layout_end(two, 0, 1);
+	EXPECT(two && two->npieces == 1 && two->nruns == 2000);
+	EXPECT(oc_layout_run(two, 24 * 1500 + 3).at == 40 + 1500 * 96 + 3);
+	free(one);
+	free(two);
+}
+
 /* Runs of one element in places that do not overlap, in any order, and elements that do not
  * either, forwards or backwards. */
 static void throw(struct sequence * it)
 {
 	struct oc_run runs[RUNS];
 	uint32_t n = 1 + dice(RUNS), count = 1 + dice(9), most = dice(3) ? 40 : 2;
-	int64_t unit = 1, end, extent;
+	int64_t unit = 1, gap, end, extent;
 	size_t k = 0;
+	bool alike; /* many of them are, and as far apart */
 
 	if (!dice(16)) { /* some are written past the caches */
 		n = 1 + dice(3);
@@ -48,9 +88,13 @@ static void throw(struct sequence * it)
 		most = 9;
 	}
 	end = ((int64_t)dice(50) - 25) * unit;
+	alike = !dice(3);
+	gap = 1 + dice(30);
 	for (uint32_t i = 0; i < n; i++) {
-		end += dice(3) ? dice(30) * unit : 0;
+		end += alike && dice(8) ? gap : dice(3) ? dice(30) * unit : 0;
 		runs[i] = (struct oc_run){.at = end, .len = dice(most) * (uint64_t)unit};
+		if (i && alike && dice(8))
+			runs[i].len = runs[i - 1].len;
 		end += (int64_t)runs[i].len;
 	}
 	extent = end - runs[0].at + (dice(2) ? dice(20) * unit : 0);
@@ -58,14 +102,15 @@ static void throw(struct sequence * it)
 		uint32_t other = dice(n);
 		struct oc_run run = runs[i];
 
-		if (dice(2))
+		if (alike || dice(2))
 			continue;
 		runs[i] = runs[other];
 		runs[other] = run;
 	}
 	if (dice(3) == 0)
 		extent = -extent;
-	it->layout = oc_layout_make(runs, n, extent, count);
+	it->layout = dice(2) ? oc_layout_make(runs, n, extent, count)
+			     : make_of_elements(runs, n, extent, count);
 	for (uint32_t e = 0; e < count; e++)
 		for (uint32_t i = 0; i < n; i++)
 			for (uint64_t b = 0; b < runs[i].len; b++)
@@ -177,12 +222,13 @@ int main(void)
 	const struct oc_run touching[] = {{8, 4}, {12, 4}, {0, 8}, {3, 0}};
 	struct oc_layout *layout = oc_layout_make(touching, 4, 16, 2);
 
-	EXPECT(layout && layout->npieces == 2 && layout->bytes == 16);
+	EXPECT(layout && layout->nruns == 2 && layout->bytes == 16);
 	EXPECT(layout->low == 0 && layout->high == 32);
 	free(layout);
 	EXPECT(!oc_layout_make(touching, 0, 16, 2));
 	EXPECT(!oc_layout_make(touching, 4, 16, 0));
 	check_repeat();
+	check_column();
 	for (int again = 0; again < 20000; again++) {
 		/* Where the machine has but one lane, that stays. */
 		oc_stream_select_lanes(1 + dice(OC_STREAM_LANES_MAX));
