@@ -95,15 +95,37 @@ static void join_rests(struct oc_vbuffer *out, struct oc_vbuffer *in)
 	}
 }
 
+int oc_alltoall_move(struct oc_comm *oc, enum oc_coll coll, int prepared,
+		     const struct oc_vbuffer *out, const struct oc_vbuffer *in,
+		     const struct oc_blocks *outs, const struct oc_blocks *ins, uint8_t *ends)
+{
+	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
+	size_t n = (size_t)oc->size;
+	struct oc_bind bind = {
+		.send = out->at,
+		.send_bytes = out->bytes,
+		.send_layout = out->layout,
+		.recv = in->at,
+		.recv_bytes = in->bytes,
+		.recv_layout = in->layout,
+		.scratch_bytes = 3 * n * sizeof(uint64_t),
+		.scratch_init = outs->off,
+		.pair = ends,
+	};
+
+	/* To know whether a block is expected its sender looks at what its receiver expects. */
+	if (!prepared)
+		memcpy((uint64_t *)outs->len + n, ins->len, n * sizeof(*ins->len));
+	shape.stream = oc_streams(in->bytes);
+	return oc_serve_blocks(oc, prepared, &shape, outs, ins, &bind);
+}
+
 /* What the MPI is to have is in the rest[] of both, which the caller closes, then, whatever failed.
  * @send is NULL in place, where both have the same rest[]. A failure. */
 static int serve_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
 		       const struct oc_vector *recv, struct oc_vbuffer *out, struct oc_vbuffer *in)
 {
 	int failure = open_both(oc, coll, send, recv, out, in);
-	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
-	struct oc_bind bind = {0};
-	struct oc_blocks outs, ins;
 	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + oc->size;
 	int me = oc->rank, parted = MPI_SUCCESS;
 
@@ -118,22 +140,9 @@ static int serve_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_ve
 	}
 	if (!failure)
 		failure = oc_vbuffer_pack(out);
-	/* To know whether a block is expected its sender looks at what its receiver expects. */
-	if (!failure)
-		memcpy(out->len + oc->size, in->len, (size_t)oc->size * sizeof(*in->len));
-	outs = (struct oc_blocks){.len = out->len, .off = out->off};
-	ins = (struct oc_blocks){.len = in->len, .off = in->off};
-	bind.send = out->at;
-	bind.send_bytes = out->bytes;
-	bind.send_layout = out->layout;
-	bind.recv = in->at;
-	bind.recv_bytes = in->bytes;
-	bind.recv_layout = in->layout;
-	bind.scratch_bytes = 3 * (size_t)oc->size * sizeof(uint64_t);
-	bind.scratch_init = out->off;
-	bind.pair = ends;
-	shape.stream = oc_streams(in->bytes);
-	failure = oc_serve_blocks(oc, failure, &shape, &outs, &ins, &bind);
+	failure = oc_alltoall_move(oc, coll, failure, out, in,
+				   &(struct oc_blocks){out->len, out->off},
+				   &(struct oc_blocks){in->len, in->off}, ends);
 	oc_vbuffer_part(in, from, false, &parted);
 	oc_vbuffer_part(out, to, true, &parted);
 	if (!send)

@@ -4,20 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alltoall.h"
 #include "serve.h"
-#include "tune.h"
 #include "vopen.h"
 
 /* One side while it is served. */
 struct end {
 	const struct oc_edges *edges;
 	const struct oc_neighbor_side *side;
-	union oc_neighbor_rest *left;
-	bool large;
+	int *plain_rest;
+	int64_t *large_rest; /* NULL: the other */
 	bool alike;
 	bool sends;
-	struct oc_vbuffer v; /* a block an edge */
-	int64_t *counts;     /* [edges], and what follows too */
+	struct oc_vbuffer v;
+	uint64_t *bytes; /* [edges] that are served, 0: none */
+	int64_t *counts; /* [edges], and what follows too: of the blocks of v */
 	int64_t *displs;
 	MPI_Datatype *types;
 	uint64_t *off; /* [ranks] in the sequence, of what goes to a rank or comes from it */
@@ -26,12 +27,17 @@ struct end {
 
 static int64_t count_of(const struct oc_neighbor_side *side, int block)
 {
-	return side->counts.at ? oc_counts_at(side->counts, block) : side->count;
+	return side->each ? oc_counts_at(side->counts, block) : side->count;
 }
 
 static MPI_Datatype type_of(const struct oc_neighbor_side *side, int block)
 {
-	return side->types ? side->types[block] : side->type;
+	return side->typed ? side->types[block] : side->type;
+}
+
+static int64_t displ_of(const struct oc_neighbor_side *side, int block)
+{
+	return side->each ? oc_counts_at(side->displs, block) : block * side->stride;
 }
 
 static size_t bytes_of(const struct oc_neighbor_side *side, int block)
@@ -42,7 +48,7 @@ static size_t bytes_of(const struct oc_neighbor_side *side, int block)
 static bool serves_any(const struct oc_edges *edges, const struct oc_neighbor_side *side,
 		       size_t min)
 {
-	int looks = side->counts.at ? edges->n : edges->n > 0;
+	int looks = side->each ? edges->n : edges->n > 0;
 
 	for (int e = 0; e < looks; e++) {
 		size_t bytes = bytes_of(side, edges->block[e]);
@@ -53,27 +59,43 @@ static bool serves_any(const struct oc_edges *edges, const struct oc_neighbor_si
 	return false;
 }
 
-static uint64_t total_of(const struct oc_neighbor_side *side, int blocks)
+/* What the MPI would refuse, and who looks at blocks must not see. */
+static bool is_wrong(const struct oc_neighbor_side *side, int degree)
+{
+	return side->user == MPI_IN_PLACE ||
+	       (degree && ((side->each && (!side->counts.at || !side->displs.at)) ||
+			   (side->typed && !side->types)));
+}
+
+/* Of a side: all bytes, and in *@most those of its largest block. */
+static uint64_t total_of(const struct oc_neighbor_side *side, int degree, uint64_t *most)
 {
 	uint64_t total = 0;
+	int blocks = side->each || side->stride ? degree : degree > 0;
 
-	for (int i = 0; i < blocks; i++)
-		total += bytes_of(side, i);
+	for (int i = 0; i < blocks; i++) {
+		uint64_t bytes = bytes_of(side, i);
+
+		total += bytes;
+		*most = bytes > *most ? bytes : *most;
+	}
 	return total;
 }
 
 /* Only where somebody asked. */
 static void measure(struct oc_call *call, const struct oc_neighbor_call *it)
 {
+	uint64_t min = oc_adapter.agreed.min[call->coll], most = 0;
 	int out, in;
 
 	if (!oc_adapter.knows_types || !call->comm || call->comm == oc_abi.comm_null ||
-	    !oc_topology_degrees(call->comm, &out, &in) || !(out + in))
+	    !oc_topology_degrees(call->comm, &out, &in) || is_wrong(&it->send, out) ||
+	    is_wrong(&it->recv, in))
 		return;
-	call->data = total_of(&it->send, out) + total_of(&it->recv, in);
-	call->size = call->data / (uint64_t)(out + in);
-	if (call->outcome == OC_OUTCOME_PROFILE && call->size < oc_adapter.agreed.min[call->coll])
-		call->outcome = oc_outcome_below(oc_adapter.agreed.min[call->coll], call->size);
+	call->data = total_of(&it->send, out, &most) + total_of(&it->recv, in, &most);
+	call->size = call->data / (uint64_t)(out + in ? out + in : 1);
+	if (call->outcome == OC_OUTCOME_PROFILE && (!most || most < min))
+		call->outcome = oc_outcome_below(min, most);
 }
 
 static enum oc_edge_order order_of(enum oc_coll coll)
@@ -114,86 +136,111 @@ struct oc_comm *oc_neighbor_begin(struct oc_call *call, const struct oc_neighbor
 		measure(call, it);
 	if (!topology)
 		return NULL;
-	if (serves_any(&topology->out, &it->send, min) ||
-	    serves_any(&topology->in[order], &it->recv, min))
+	if (is_wrong(&it->send, topology->out.degree) ||
+	    is_wrong(&it->recv, topology->in[order].degree))
+		call->outcome = OC_OUTCOME_INVALID;
+	else if (serves_any(&topology->out, &it->send, min) ||
+		 serves_any(&topology->in[order], &it->recv, min))
 		return oc;
-	call->outcome = oc_outcome_below(min, 1);
+	else
+		call->outcome = oc_outcome_below(min, 1);
 	return oc_comm_leave(oc);
 }
 
+static void set_rest(struct end *end, int block, int64_t count)
+{
+	if (end->large_rest)
+		end->large_rest[block] = count;
+	else
+		end->plain_rest[block] = (int)count;
+}
+
+static int64_t rest_of(const struct end *end, int block)
+{
+	return end->large_rest ? end->large_rest[block] : end->plain_rest[block];
+}
+
+/* Behind the last of the edges to, or from, the rank of edge @first. */
+static int group_end(const struct oc_edges *edges, int first)
+{
+	int last = first + 1;
+
+	while (last < edges->n && edges->rank[last] == edges->rank[first])
+		last++;
+	return last;
+}
+
 /*
- * Short pieces the MPI packs while they are sent; here they would be packed before, and unpacked
- * after. Their sender, which knows, does not serve them: a receiver that expects more than it gets
- * leaves that to the MPI (oc_pair_rest()). All edges to a rank, or none.
+ * Short pieces that are not alike the MPI packs while they are sent; here they would be packed
+ * before, and unpacked after. So their sender leaves them: a receiver that expects more than it
+ * gets leaves that to the MPI, too (oc_pair_rest()). All edges to a rank, or none.
  */
-static bool leaves(const struct end *end, int first, int last)
+static bool packs_all(const struct end *end, int first, int last, size_t min)
 {
 	const struct oc_edges *edges = end->edges;
 
-	if (!end->sends || end->alike)
-		return false;
 	for (int e = first; e < last; e++) {
-		int64_t count = count_of(end->side, edges->block[e]);
+		int block = edges->block[e];
+		size_t bytes = bytes_of(end->side, block);
 
-		if (count > 0 &&
-		    !oc_vbuffer_packs(type_of(end->side, edges->block[e]), count, edges->n))
+		if (bytes && bytes >= min &&
+		    !oc_vbuffer_packs(type_of(end->side, block), count_of(end->side, block),
+				      edges->n))
 			return false;
 	}
 	return true;
 }
 
-static void set_left(struct end *end, int block, int64_t count)
+static void decide_group(struct end *end, int first, int last, size_t min)
 {
-	if (end->large)
-		end->left->large[block] = count;
-	else
-		end->left->plain[block] = (int)count;
-}
-
-static void serve(struct end *end, int first, int last, size_t min)
-{
+	if (end->sends && !end->alike && packs_all(end, first, last, min))
+		return;
 	for (int e = first; e < last; e++) {
 		int block = end->edges->block[e];
 		size_t bytes = bytes_of(end->side, block);
 
 		if (bytes && bytes >= min)
-			set_left(end, block, 0);
+			set_rest(end, block, 0);
 	}
 }
 
 /* What is the MPI's as long as nothing goes wrong. Takes no memory. */
-static void leave(struct end *end, size_t min)
+static void decide(struct end *end, size_t min)
 {
 	for (int i = 0; i < end->edges->degree; i++)
-		set_left(end, i, count_of(end->side, i));
+		set_rest(end, i, count_of(end->side, i));
 	for (int e = 0, last; e < end->edges->n; e = last) {
-		last = e + 1;
-		while (last < end->edges->n && end->edges->rank[last] == end->edges->rank[e])
-			last++;
-		if (!leaves(end, e, last))
-			serve(end, e, last, min);
+		last = group_end(end->edges, e);
+		decide_group(end, e, last, min);
 	}
 }
 
-static int64_t left_of(const struct end *end, int block)
+/* Where all edges have the same block it is there as often as one rank gets it. */
+static int copies_of(const struct oc_edges *edges)
 {
-	return end->large ? end->left->large[block] : end->left->plain[block];
+	int most = 0;
+
+	for (int e = 0, last; e < edges->n; e = last) {
+		last = group_end(edges, e);
+		most = last - e > most ? last - e : most;
+	}
+	return most;
 }
 
-static int64_t displ_of(const struct oc_neighbor_side *side, int block)
+static bool is_one_block(const struct end *end)
 {
-	return side->displs.at ? oc_counts_at(side->displs, block) : block * side->stride;
+	return end->sends && !end->side->each && !end->side->stride;
 }
 
 /* What is served of the edges' blocks, in the order of their ranks. */
 static int open_end(struct end *end, const struct oc_topology *topology, int size)
 {
 	size_t edges = (size_t)end->edges->n;
-	int64_t *room = calloc(3 * edges + 3 * (size_t)size, sizeof(*room));
+	int64_t *room = calloc(4 * edges + 3 * (size_t)size, sizeof(*room));
 	struct oc_vector vector = {
 		.user = end->side->user,
 		.type = end->side->type,
-		.n = end->edges->n,
+		.n = is_one_block(end) ? copies_of(end->edges) : end->edges->n,
 		.skip = -1,
 		.close = topology->several,
 	};
@@ -204,55 +251,60 @@ static int open_end(struct end *end, const struct oc_topology *topology, int siz
 	end->counts = room;
 	end->displs = room + edges;
 	end->types = (MPI_Datatype *)(room + 2 * edges);
-	end->off = (uint64_t *)room + 3 * edges;
+	end->bytes = (uint64_t *)room + 3 * edges;
+	end->off = end->bytes + edges;
 	end->len = end->off + size;
 	for (size_t e = 0; e < edges; e++) {
 		int block = end->edges->block[e];
 
-		end->counts[e] = count_of(end->side, block) - left_of(end, block);
+		end->counts[e] = count_of(end->side, block) - rest_of(end, block);
 		end->displs[e] = displ_of(end->side, block);
 		end->types[e] = type_of(end->side, block);
+		end->bytes[e] = oc_block_bytes(end->counts[e], end->types[e]);
 	}
 	vector.counts = (struct oc_counts){end->counts, true};
 	vector.displs = (struct oc_counts){end->displs, true};
-	vector.types = end->side->types ? end->types : NULL;
+	vector.types = end->side->typed ? end->types : NULL;
 	return edges ? oc_vbuffer_open(&end->v, &vector, 1) : MPI_SUCCESS;
 }
 
 /* What each rank has of the sequence. */
-static void join(struct end *end)
+static void share(struct end *end)
 {
+	bool one = is_one_block(end);
+
 	for (int e = 0; e < end->edges->n; e++) {
 		int rank = end->edges->rank[e];
 
-		if (!end->v.len[e])
+		if (!end->bytes[e])
 			continue;
 		if (!end->len[rank])
-			end->off[rank] = end->v.off[e];
-		end->len[rank] += end->v.len[e];
+			end->off[rank] = end->v.off[one ? 0 : e];
+		end->len[rank] += end->bytes[e];
 	}
 }
 
 /* After the operation, from how it went with each rank. */
 static void part(struct end *end, const uint8_t *pair, int *failure)
 {
-	for (int e = 0; e < end->edges->n; e++) {
+	for (int e = 0; e < end->edges->n && end->bytes; e++) {
 		enum oc_pair how = pair[end->edges->rank[e]];
 		int block = end->edges->block[e];
 
-		if (how == OC_PAIR_TOGETHER || !end->v.len || !end->v.len[e])
+		if (how == OC_PAIR_TOGETHER || !end->bytes[e])
 			continue;
-		set_left(end, block,
+		set_rest(end, block,
 			 oc_pair_rest(how, count_of(end->side, block), end->sends, failure));
-		end->v.len[e] = 0;
+		/* Nobody gives it to the MPI. */
+		if (end->alike && !*failure)
+			*failure = MPI_ERR_TRUNCATE;
+		if (end->v.len && !is_one_block(end))
+			end->v.len[e] = 0;
 	}
 }
 
 static int run(struct oc_comm *oc, enum oc_coll coll, int failure, struct end *out, struct end *in)
 {
-	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
-	struct oc_bind bind = {0};
-	struct oc_blocks outs, ins;
 	size_t n = (size_t)oc->size;
 	uint8_t ends[2 * OC_MAX_RANKS], *from = ends, *to = ends + n;
 	int me = oc->rank, parted = MPI_SUCCESS;
@@ -261,31 +313,18 @@ static int run(struct oc_comm *oc, enum oc_coll coll, int failure, struct end *o
 	if (!failure)
 		failure = oc_vbuffer_pack(&out->v);
 	if (!failure) {
-		join(out);
-		join(in);
+		share(out);
+		share(in);
 		/* Of what a rank sends to itself both sides are known. */
 		if (out->len[me] != in->len[me]) {
 			to[me] = OC_PAIR_LESS;
 			from[me] = out->len[me] ? OC_PAIR_MORE : OC_PAIR_ABSENT;
 			out->len[me] = in->len[me] = 0;
 		}
-		/* To know whether a block is expected its sender looks at what its receiver
-		 * expects. */
-		memcpy(out->len + n, in->len, n * sizeof(*in->len));
 	}
-	outs = (struct oc_blocks){.len = out->len, .off = out->off};
-	ins = (struct oc_blocks){.len = in->len, .off = in->off};
-	bind.send = out->v.at;
-	bind.send_bytes = out->v.bytes;
-	bind.send_layout = out->v.layout;
-	bind.recv = in->v.at;
-	bind.recv_bytes = in->v.bytes;
-	bind.recv_layout = in->v.layout;
-	bind.scratch_bytes = 3 * n * sizeof(uint64_t);
-	bind.scratch_init = out->off;
-	bind.pair = ends;
-	shape.stream = oc_streams(in->v.bytes);
-	failure = oc_serve_blocks(oc, failure, &shape, &outs, &ins, &bind);
+	failure = oc_alltoall_move(oc, coll, failure, &out->v, &in->v,
+				   &(struct oc_blocks){out->len, out->off},
+				   &(struct oc_blocks){in->len, in->off}, ends);
 	part(in, from, &parted);
 	part(out, to, &parted);
 	if (!failure)
@@ -306,25 +345,26 @@ static bool are_alike(const struct oc_topology *topology, const struct oc_neighb
 	       bytes_of(&it->send, 0) == bytes_of(&it->recv, 0);
 }
 
-OC_APART int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll, struct oc_neighbor_call *it)
+OC_APART int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll,
+			       const struct oc_neighbor_call *it, struct oc_neighbor_rest *rest)
 {
 	const struct oc_topology *topology = oc->topology;
 	struct end out = {.edges = &topology->out,
 			  .side = &it->send,
-			  .left = &it->left_out,
-			  .large = it->large,
+			  .plain_rest = rest->out.plain,
+			  .large_rest = it->large ? rest->out.large : NULL,
 			  .alike = it->alike,
 			  .sends = true};
 	struct end in = {.edges = &topology->in[order_of(coll)],
 			 .side = &it->recv,
-			 .left = &it->left_in,
-			 .large = it->large,
+			 .plain_rest = rest->in.plain,
+			 .large_rest = it->large ? rest->in.large : NULL,
 			 .alike = it->alike};
 	uint64_t min = oc_adapter.agreed.min[coll];
 	int sends, receives, failure;
 
-	leave(&out, min);
-	leave(&in, min);
+	decide(&out, min);
+	decide(&in, min);
 	sends = open_end(&out, topology, oc->size);
 	receives = open_end(&in, topology, oc->size);
 	failure = sends ? sends : receives;

@@ -4,27 +4,36 @@
 #include "failure.h"
 #include "pass.h"
 
-static OC_APART int serve_alike(struct oc_comm *oc, struct oc_neighbor_call *it, MPI_Comm comm)
+/* Where some rank has no neighbours, which leaves the call to the MPI, the others call it, too. */
+static OC_APART int serve_alike(struct oc_comm *oc, const struct oc_neighbor_call *it,
+				MPI_Comm comm)
 {
-	int failure = oc_neighbor_serve(oc, OC_COLL_NEIGHBOR_ALLGATHER, it);
+	enum oc_coll coll = OC_COLL_NEIGHBOR_ALLGATHER;
+	struct oc_neighbor_rest rest;
+	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
-	return oc_failure_end(oc, comm, OC_COLL_NEIGHBOR_ALLGATHER, failure);
+	if (oc->topology->lonely && oc_failure_goes_on(oc, comm, coll, failure))
+		err = oc_pass_neighbor_allgather(it->large, it->send.user, 0, it->send.type,
+						 (void *)(uintptr_t)it->recv.user, 0, it->recv.type,
+						 comm);
+	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }
 
 /* Serves MPI_Neighbor_allgather: one block is large enough. */
-static int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLGATHER, 0, comm);
 	struct oc_neighbor_call it;
 	struct oc_comm *oc;
 	int err;
 
-	it.send = (struct oc_neighbor_side){.user = send, .count = scount, .type = stype};
-	it.recv = (struct oc_neighbor_side){
-		.user = recv, .count = rcount, .stride = rcount, .type = rtype};
-	it.large = large;
-	it.alike = true;
+	it = (struct oc_neighbor_call){
+		.send = {.user = send, .count = scount, .type = stype},
+		.recv = {.user = recv, .count = rcount, .stride = rcount, .type = rtype},
+		.large = large,
+		.alike = true,
+	};
 	oc = oc_neighbor_begin(&call, &it, comm);
 	err = oc ? serve_alike(oc, &it, comm)
 		 : oc_pass_neighbor_allgather(large, send, scount, stype, recv, rcount, rtype,
@@ -33,48 +42,54 @@ static int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatyp
 }
 
 /* The MPI has one count for all edges that leave here: the most that is left of any. */
-static MPI_Count left_to_send(const struct oc_neighbor_call *it, const struct oc_topology *topology)
+static MPI_Count left_to_send(const struct oc_neighbor_call *it, struct oc_counts rest,
+			      const struct oc_edges *out)
 {
 	MPI_Count most = 0;
 
-	for (int e = 0; e < topology->out.n; e++) {
-		MPI_Count left = oc_counts_at(oc_neighbor_left(it, true), topology->out.block[e]);
+	for (int e = 0; e < out->n; e++) {
+		MPI_Count left = oc_counts_at(rest, out->block[e]);
 
 		most = left > most ? left : most;
 	}
-	return topology->out.n ? most : it->send.count;
+	return out->n ? most : it->send.count;
 }
 
-static OC_APART int serve_v(struct oc_comm *oc, struct oc_neighbor_call *it, MPI_Comm comm)
+static OC_APART int serve_v(struct oc_comm *oc, const struct oc_neighbor_call *it, MPI_Comm comm)
 {
 	enum oc_coll coll = OC_COLL_NEIGHBOR_ALLGATHERV;
-	int failure = oc_neighbor_serve(oc, coll, it);
-	int err = MPI_SUCCESS;
+	struct oc_neighbor_rest rest;
+	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
+	struct oc_counts out = {&rest.out, it->large}, in = {&rest.in, it->large};
 
 	if (oc_failure_goes_on(oc, comm, coll, failure))
-		err = oc_pass_neighbor_allgatherv(it->send.user, left_to_send(it, oc->topology),
-						  it->send.type, (void *)(uintptr_t)it->recv.user,
-						  oc_neighbor_left(it, false), it->recv.displs,
-						  it->recv.type, comm);
+		err = oc_pass_neighbor_allgatherv(
+			it->send.user, left_to_send(it, out, &oc->topology->out), it->send.type,
+			(void *)(uintptr_t)it->recv.user, in, it->recv.displs, it->recv.type, comm);
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }
 
 /* Serves MPI_Neighbor_allgatherv: edge by edge, blocks that are large enough; the MPI gets the same
  * call for the rest. */
-static int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		      struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
-		      MPI_Comm comm)
+static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+			      struct oc_counts counts, struct oc_counts displs, MPI_Datatype rtype,
+			      MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLGATHERV, 0, comm);
 	struct oc_neighbor_call it;
 	struct oc_comm *oc;
 	int err;
 
-	it.send = (struct oc_neighbor_side){.user = send, .count = scount, .type = stype};
-	it.recv = (struct oc_neighbor_side){
-		.user = recv, .counts = counts, .displs = displs, .type = rtype};
-	it.large = counts.large;
-	it.alike = false;
+	it = (struct oc_neighbor_call){
+		.send = {.user = send, .count = scount, .type = stype},
+		.recv = {.user = recv,
+			 .each = true,
+			 .counts = counts,
+			 .displs = displs,
+			 .type = rtype},
+		.large = counts.large,
+		.alike = false,
+	};
 	oc = oc_neighbor_begin(&call, &it, comm);
 	err = oc ? serve_v(oc, &it, comm)
 		 : oc_pass_neighbor_allgatherv(send, scount, stype, recv, counts, displs, rtype,

@@ -4,75 +4,92 @@
 #include "failure.h"
 #include "pass.h"
 
-static OC_APART int serve_alike(struct oc_comm *oc, struct oc_neighbor_call *it, MPI_Comm comm)
+/* Where some rank has no neighbours, which leaves the call to the MPI, the others call it, too. */
+static OC_APART int serve_alike(struct oc_comm *oc, const struct oc_neighbor_call *it,
+				MPI_Comm comm)
 {
-	int failure = oc_neighbor_serve(oc, OC_COLL_NEIGHBOR_ALLTOALL, it);
+	enum oc_coll coll = OC_COLL_NEIGHBOR_ALLTOALL;
+	struct oc_neighbor_rest rest;
+	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
-	return oc_failure_end(oc, comm, OC_COLL_NEIGHBOR_ALLTOALL, failure);
+	if (oc->topology->lonely && oc_failure_goes_on(oc, comm, coll, failure))
+		err = oc_pass_neighbor_alltoall(it->large, it->send.user, 0, it->send.type,
+						(void *)(uintptr_t)it->recv.user, 0, it->recv.type,
+						comm);
+	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }
 
 /* Serves MPI_Neighbor_alltoall: one block is large enough. */
-static int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
-		    MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
+			    void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALL, 0, comm);
 	struct oc_neighbor_call it;
 	struct oc_comm *oc;
 	int err;
 
-	it.send = (struct oc_neighbor_side){
-		.user = send, .count = scount, .stride = scount, .type = stype};
-	it.recv = (struct oc_neighbor_side){
-		.user = recv, .count = rcount, .stride = rcount, .type = rtype};
-	it.large = large;
-	it.alike = true;
+	it = (struct oc_neighbor_call){
+		.send = {.user = send, .count = scount, .stride = scount, .type = stype},
+		.recv = {.user = recv, .count = rcount, .stride = rcount, .type = rtype},
+		.large = large,
+		.alike = true,
+	};
 	oc = oc_neighbor_begin(&call, &it, comm);
 	err = oc ? serve_alike(oc, &it, comm)
 		 : oc_pass_neighbor_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
 	return oc_call_end(&call, err);
 }
 
-static int pass_left(const struct oc_neighbor_call *it, MPI_Comm comm)
+static int pass_rest(const struct oc_neighbor_call *it, const struct oc_neighbor_rest *rest,
+		     MPI_Comm comm)
 {
 	const struct oc_neighbor_side *send = &it->send, *recv = &it->recv;
-	struct oc_counts out = oc_neighbor_left(it, true), in = oc_neighbor_left(it, false);
+	struct oc_counts out = {&rest->out, it->large}, in = {&rest->in, it->large};
 	void *to = (void *)(uintptr_t)recv->user;
 
-	if (recv->types)
+	if (send->typed)
 		return oc_pass_neighbor_alltoallw(send->user, out, send->displs, send->types, to,
 						  in, recv->displs, recv->types, comm);
 	return oc_pass_neighbor_alltoallv(send->user, out, send->displs, send->type, to, in,
 					  recv->displs, recv->type, comm);
 }
 
-static OC_APART int serve_blocks(struct oc_comm *oc, enum oc_coll coll, struct oc_neighbor_call *it,
-				 MPI_Comm comm)
+static OC_APART int serve_blocks(struct oc_comm *oc, enum oc_coll coll,
+				 const struct oc_neighbor_call *it, MPI_Comm comm)
 {
-	int failure = oc_neighbor_serve(oc, coll, it);
-	int err = MPI_SUCCESS;
+	struct oc_neighbor_rest rest;
+	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
 	if (oc_failure_goes_on(oc, comm, coll, failure))
-		err = pass_left(it, comm);
+		err = pass_rest(it, &rest, comm);
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }
 
 /* Serves MPI_Neighbor_alltoallv: edge by edge, blocks that are large enough; the MPI gets the same
  * call for the rest. */
-static int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
-		     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
-		     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
+static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+			     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
+			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALLV, 0, comm);
 	struct oc_neighbor_call it;
 	struct oc_comm *oc;
 	int err;
 
-	it.send = (struct oc_neighbor_side){
-		.user = send, .counts = scounts, .displs = sdispls, .type = stype};
-	it.recv = (struct oc_neighbor_side){
-		.user = recv, .counts = rcounts, .displs = rdispls, .type = rtype};
-	it.large = scounts.large;
-	it.alike = false;
+	it = (struct oc_neighbor_call){
+		.send = {.user = send,
+			 .each = true,
+			 .counts = scounts,
+			 .displs = sdispls,
+			 .type = stype},
+		.recv = {.user = recv,
+			 .each = true,
+			 .counts = rcounts,
+			 .displs = rdispls,
+			 .type = rtype},
+		.large = scounts.large,
+		.alike = false,
+	};
 	oc = oc_neighbor_begin(&call, &it, comm);
 	err = oc ? serve_blocks(oc, OC_COLL_NEIGHBOR_ALLTOALLV, &it, comm)
 		 : oc_pass_neighbor_alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
@@ -81,21 +98,31 @@ static int alltoallv(const void *send, struct oc_counts scounts, struct oc_count
 }
 
 /* Serves MPI_Neighbor_alltoallw: as MPI_Neighbor_alltoallv. */
-static int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
-		     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
-		     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
+static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+			     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
+			     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALLW, 0, comm);
 	struct oc_neighbor_call it;
 	struct oc_comm *oc;
 	int err;
 
-	it.send = (struct oc_neighbor_side){
-		.user = send, .counts = scounts, .displs = sdispls, .types = stypes};
-	it.recv = (struct oc_neighbor_side){
-		.user = recv, .counts = rcounts, .displs = rdispls, .types = rtypes};
-	it.large = scounts.large;
-	it.alike = false;
+	it = (struct oc_neighbor_call){
+		.send = {.user = send,
+			 .each = true,
+			 .typed = true,
+			 .counts = scounts,
+			 .displs = sdispls,
+			 .types = stypes},
+		.recv = {.user = recv,
+			 .each = true,
+			 .typed = true,
+			 .counts = rcounts,
+			 .displs = rdispls,
+			 .types = rtypes},
+		.large = scounts.large,
+		.alike = false,
+	};
 	oc = oc_neighbor_begin(&call, &it, comm);
 	err = oc ? serve_blocks(oc, OC_COLL_NEIGHBOR_ALLTOALLW, &it, comm)
 		 : oc_pass_neighbor_alltoallw(send, scounts, sdispls, stypes, recv, rcounts,

@@ -52,8 +52,11 @@ static struct block look_at(MPI_Datatype type, int64_t count, int blocks)
 
 bool oc_vbuffer_packs(MPI_Datatype type, int64_t count, int blocks)
 {
-	struct block block = look_at(type, count, blocks);
+	struct block block;
 
+	if (oc_type_is_plain(type))
+		return false;
+	block = look_at(type, count, blocks);
 	oc_typemap_put(block.map);
 	return block.how == HOW_COPY;
 }

@@ -52,3 +52,11 @@ def test_limits(runner: Runner, program: MakeProgram) -> None:
         counts = [line["calls"][f"neighbor_{call}"] for call in CALLS]
         assert sum(count["passed"] for count in counts) > 0
         assert sum(count["served"] for count in counts) > 0
+
+
+def test_wrong_calls(runner: Runner, program: MakeProgram) -> None:
+    """Ends of different lengths are an error at both, and what the MPI refuses it is to refuse itself."""
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("neighbours_differ"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    for line in stats(path):
+        assert line["calls"]["neighbor_alltoall"]["served"] == 3

@@ -257,54 +257,67 @@ static void check(int call, uint64_t seed, bool large, const struct side *r)
 	}
 }
 
-static void exchange(int call, struct side *s, struct side *r, MPI_Comm comm, bool wide)
+/* What is not there may be NULL. */
+static void exchange_each(int call, struct side *s, struct side *r, MPI_Comm comm)
 {
-	int *out = s->at, *in = r->at, sends = s->count, receives = r->count;
+	const int *sends = outs ? s->counts : NULL, *receives = ins ? r->counts : NULL;
 
-#if MPI_VERSION >= 4
-	if (wide) {
-		switch (call) {
-		case ALLGATHER:
-			MPI_Neighbor_allgather_c(out, sends, s->type, in, receives, r->type, comm);
-			return;
-		case ALLGATHERV:
-			MPI_Neighbor_allgatherv_c(out, sends, s->type, in, r->wide, r->far, r->type,
-						  comm);
-			return;
-		case ALLTOALL:
-			MPI_Neighbor_alltoall_c(out, sends, s->type, in, receives, r->type, comm);
-			return;
-		case ALLTOALLV:
-			MPI_Neighbor_alltoallv_c(out, s->wide, s->far, s->type, in, r->wide, r->far,
-						 r->type, comm);
-			return;
-		default:
-			MPI_Neighbor_alltoallw_c(out, s->wide, s->bytes, s->types, in, r->wide,
-						 r->bytes, r->types, comm);
-			return;
-		}
-	}
-#endif
+	if (call == ALLTOALLV)
+		MPI_Neighbor_alltoallv(s->at, sends, outs ? s->displs : NULL, s->type, r->at,
+				       receives, ins ? r->displs : NULL, r->type, comm);
+	else
+		MPI_Neighbor_alltoallw(s->at, sends, outs ? s->bytes : NULL, outs ? s->types : NULL,
+				       r->at, receives, ins ? r->bytes : NULL,
+				       ins ? r->types : NULL, comm);
+}
+
+static void exchange(int call, struct side *s, struct side *r, MPI_Comm comm)
+{
 	switch (call) {
 	case ALLGATHER:
-		MPI_Neighbor_allgather(out, sends, s->type, in, receives, r->type, comm);
+		MPI_Neighbor_allgather(s->at, s->count, s->type, r->at, r->count, r->type, comm);
 		return;
 	case ALLGATHERV:
-		MPI_Neighbor_allgatherv(out, sends, s->type, in, r->counts, r->displs, r->type,
-					comm);
+		MPI_Neighbor_allgatherv(s->at, s->count, s->type, r->at, r->counts, r->displs,
+					r->type, comm);
 		return;
 	case ALLTOALL:
-		MPI_Neighbor_alltoall(out, sends, s->type, in, receives, r->type, comm);
-		return;
-	case ALLTOALLV:
-		MPI_Neighbor_alltoallv(out, s->counts, s->displs, s->type, in, r->counts, r->displs,
-				       r->type, comm);
+		MPI_Neighbor_alltoall(s->at, s->count, s->type, r->at, r->count, r->type, comm);
 		return;
 	default:
-		MPI_Neighbor_alltoallw(out, s->counts, s->bytes, s->types, in, r->counts, r->bytes,
-				       r->types, comm);
+		exchange_each(call, s, r, comm);
 	}
 }
+
+#if MPI_VERSION >= 4
+static void exchange_large(int call, struct side *s, struct side *r, MPI_Comm comm)
+{
+	switch (call) {
+	case ALLGATHER:
+		MPI_Neighbor_allgather_c(s->at, s->count, s->type, r->at, r->count, r->type, comm);
+		return;
+	case ALLGATHERV:
+		MPI_Neighbor_allgatherv_c(s->at, s->count, s->type, r->at, r->wide, r->far, r->type,
+					  comm);
+		return;
+	case ALLTOALL:
+		MPI_Neighbor_alltoall_c(s->at, s->count, s->type, r->at, r->count, r->type, comm);
+		return;
+	case ALLTOALLV:
+		MPI_Neighbor_alltoallv_c(s->at, s->wide, s->far, s->type, r->at, r->wide, r->far,
+					 r->type, comm);
+		return;
+	default:
+		MPI_Neighbor_alltoallw_c(s->at, s->wide, s->bytes, s->types, r->at, r->wide,
+					 r->bytes, r->types, comm);
+	}
+}
+#else
+static void exchange_large(int call, struct side *s, struct side *r, MPI_Comm comm)
+{
+	exchange(call, s, r, comm);
+}
+#endif
 
 static uint64_t digest(const int *at)
 {
@@ -330,7 +343,10 @@ static void one_call(int round, int n, MPI_Comm comm, bool wide, bool single)
 		s.at[i] = (int)hash(seed, (uint64_t)rank, i);
 		r.at[i] = -1;
 	}
-	exchange(call, &s, &r, comm, wide && hash(seed, (uint64_t)rank, 5) & 1);
+	if (wide && hash(seed, (uint64_t)rank, 5) & 1)
+		exchange_large(call, &s, &r, comm);
+	else
+		exchange(call, &s, &r, comm);
 	memset(s.at, 0xa5, ROOM * sizeof(int)); /* a peer that still reads it will find this */
 	check(call, seed, large, &r);
 	printf("%d.%d call %d rank %d: %016llx\n", round, n, call, rank,
@@ -349,6 +365,19 @@ static void tell_everyone(void)
 	MPI_Allgather(mine, EDGES + 1, MPI_INT, everyone, EDGES + 1, MPI_INT, MPI_COMM_WORLD);
 	MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
 	several = found;
+}
+
+/* MPICH counts a communicator's nonblocking collectives, of which its neighbourhood collectives are
+ * made: who left one out is waited for. */
+static void after(MPI_Comm comm)
+{
+	int one = 1, sum = 0;
+	MPI_Request request;
+
+	MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	if (sum != size)
+		MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void make_memory(void)
@@ -392,6 +421,7 @@ int main(int argc, char **argv)
 		tell_everyone();
 		for (int n = 0; n < 8; n++)
 			one_call(round, n, comm, large, single);
+		after(comm);
 		MPI_Comm_free(&comm);
 	}
 	MPI_Finalize();
