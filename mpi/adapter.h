@@ -13,8 +13,8 @@
  * bytes are moved. Where counts are known to two ranks alone (Scatterv,
  * Gatherv, Alltoallv, Alltoallw, neighbours) each pair decides for itself by its own bytes, and the
  * MPI then gets the same call with the served pairs' counts set to zero. There a sender alone may
- * leave a pair to the MPI for what it knows of its buffer: its receiver hears of it. Where the ends of a pair
- * differ, which is an error, both find that out: oc_pair_rest() (mpi/vbuffer.h).
+ * leave a pair to the MPI for what it knows of its buffer: its receiver hears of it. Where the ends
+ * of a pair differ, which is an error, both find that out: oc_pair_rest() (mpi/vbuffer.h).
  */
 
 #include <stdbool.h>

@@ -19,10 +19,10 @@ CALLS = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 
 def digests(runner: Runner, program: MakeProgram, ranks: int, env: Mapping[str, str], preload: str | bool) -> list[str]:
     """A line for each call and rank."""
-    # MPICH 4.0 alone loses messages of MPI_Neighbor_alltoallw where there are several edges between two ranks.
     argv = [str(program("neighbours")), str(SEED), str(ROUNDS), "large"]
+    # MPICH 4.0 alone loses messages of MPI_Neighbor_alltoallw, and crashes where there are no edges and no arrays.
     if runner.mpi.name == "debian":
-        argv.append("single")
+        argv.append("careful")
     env = {**MPI_ENV, **env}
     done = runner.mpirun(ranks, *argv, env=env, preload=preload, timeout=60 + 2 * ROUNDS)
     return sorted(line for line in done.stdout.splitlines() if "call" in line)
@@ -41,7 +41,8 @@ def test_same_bytes(runner: Runner, program: MakeProgram, ranks: int, name: str)
     assert served == digests(runner, program, ranks, {}, preload=False)
     assert len(served) == 8 * ROUNDS * ranks
     for line in stats(path):
-        assert sum(line["calls"][f"neighbor_{call}"]["served"] for call in CALLS) >= ROUNDS
+        counts = [count for name, count in line["calls"].items() if name.startswith("neighbor_")]
+        assert sum(count["served"] for count in counts) >= ROUNDS
 
 
 def test_limits(runner: Runner, program: MakeProgram) -> None:
@@ -59,4 +60,4 @@ def test_wrong_calls(runner: Runner, program: MakeProgram) -> None:
     path = runner.cwd / "stats"
     runner.mpirun(2, program("neighbours_differ"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     for line in stats(path):
-        assert line["calls"]["neighbor_alltoall"]["served"] == 3
+        assert line["calls"]["neighbor_alltoall"]["passed"] == 6  # three of either; an error is not served
