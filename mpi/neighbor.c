@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "alltoall.h"
+#include "failure.h"
 #include "serve.h"
 #include "vopen.h"
 
@@ -374,4 +375,17 @@ OC_APART int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll,
 	close_end(&out);
 	close_end(&in);
 	return failure;
+}
+
+OC_APART int oc_neighbor_serve_alike(struct oc_comm *oc, enum oc_coll coll,
+				     const struct oc_neighbor_call *it, MPI_Comm comm,
+				     oc_neighbor_pass *pass)
+{
+	struct oc_neighbor_rest rest;
+	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
+
+	if (oc->topology->lonely && oc_failure_goes_on(oc, comm, coll, failure))
+		err = pass(it->large, it->send.user, 0, it->send.type,
+			   (void *)(uintptr_t)it->recv.user, 0, it->recv.type, comm);
+	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }

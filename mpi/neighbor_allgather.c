@@ -4,21 +4,6 @@
 #include "failure.h"
 #include "pass.h"
 
-/* Where some rank has no neighbours, which leaves the call to the MPI, the others call it, too. */
-static OC_APART int serve_alike(struct oc_comm *oc, const struct oc_neighbor_call *it,
-				MPI_Comm comm)
-{
-	enum oc_coll coll = OC_COLL_NEIGHBOR_ALLGATHER;
-	struct oc_neighbor_rest rest;
-	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
-
-	if (oc->topology->lonely && oc_failure_goes_on(oc, comm, coll, failure))
-		err = oc_pass_neighbor_allgather(it->large, it->send.user, 0, it->send.type,
-						 (void *)(uintptr_t)it->recv.user, 0, it->recv.type,
-						 comm);
-	return err ? err : oc_failure_end(oc, comm, coll, failure);
-}
-
 /* Serves MPI_Neighbor_allgather: one block is large enough. */
 static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
 			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
@@ -35,7 +20,8 @@ static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI
 		.alike = true,
 	};
 	oc = oc_neighbor_begin(&call, &it, comm);
-	err = oc ? serve_alike(oc, &it, comm)
+	err = oc ? oc_neighbor_serve_alike(oc, OC_COLL_NEIGHBOR_ALLGATHER, &it, comm,
+					   oc_pass_neighbor_allgather)
 		 : oc_pass_neighbor_allgather(large, send, scount, stype, recv, rcount, rtype,
 					      comm);
 	return oc_call_end(&call, err);

@@ -46,13 +46,6 @@ struct oc_run {
 	uint64_t len;
 };
 
-/* A sequence of bytes and a place in it. Without a layout it is in one piece from base on. */
-struct oc_place {
-	char *base; /* where the first element begins; NULL: the layout has addresses */
-	const struct oc_layout *layout;
-	uint64_t off;
-};
-
 /* A layout of @count elements, each of these runs in this order, for the caller to free(). Runs
  * that touch become one. NULL without memory, or if there is nothing in it. */
 struct oc_layout *oc_layout_make(const struct oc_run *runs, uint32_t n, int64_t extent,
@@ -83,18 +76,10 @@ static inline size_t oc_layout_size(uint32_t npieces)
 	return sizeof(struct oc_layout) + ((size_t)npieces + 1) * sizeof(struct oc_layout_piece);
 }
 
-/* The run that byte @off, of which there is one, is in, from there on. */
-struct oc_run oc_layout_run(const struct oc_layout *layout, uint64_t off);
-
 /* Where a byte so far from a base is. */
 static inline char *oc_layout_at(const char *base, int64_t at)
 {
 	return (char *)((uintptr_t)base + (uintptr_t)at);
 }
-
-/* Copies @len bytes from place to place. They do not overlap, or are the same. With @stream long
- * pieces are written past the caches, as by oc_copy_bytes(). */
-void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len,
-		    bool stream);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Walks through layouts, and copies from one to another. */
+#include "bytes/layout_copy.h"
+
 #include <string.h>
 
-#include "bytes/layout.h"
 #include "bytes/stream.h"
 
 /* Of shorter pieces the partial lines at both ends count for too much; those that have none, and

@@ -15,7 +15,7 @@
 #include "access/window.h"
 #include "bytes/calc.h"
 #include "bytes/calc_given.h"
-#include "bytes/layout.h"
+#include "bytes/layout_copy.h"
 #include "bytes/store_policy.h"
 #include "exec/group.h"
 #include "exec/keep.h"

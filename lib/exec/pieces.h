@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bytes/layout.h"
+#include "bytes/layout_copy.h"
 #include "exec/op.h"
 
 /* How much of a layout there may be. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes/layout.h"
+#include "bytes/layout_copy.h"
 #include "bytes/stream.h"
 #include "../expect.h"
 
