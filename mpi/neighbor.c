@@ -377,15 +377,32 @@ OC_APART int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll,
 	return failure;
 }
 
-OC_APART int oc_neighbor_serve_alike(struct oc_comm *oc, enum oc_coll coll,
-				     const struct oc_neighbor_call *it, MPI_Comm comm,
-				     oc_neighbor_pass *pass)
+static int pass_alike(const struct oc_neighbor_call *it, MPI_Count sends, MPI_Count receives,
+		      MPI_Comm comm, oc_neighbor_pass *pass)
+{
+	return pass(it->large, it->send.user, sends, it->send.type,
+		    (void *)(uintptr_t)it->recv.user, receives, it->recv.type, comm);
+}
+
+static OC_APART int serve_alike(struct oc_comm *oc, enum oc_coll coll,
+				const struct oc_neighbor_call *it, MPI_Comm comm,
+				oc_neighbor_pass *pass)
 {
 	struct oc_neighbor_rest rest;
 	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
 	if (oc->topology->lonely && oc_failure_goes_on(oc, comm, coll, failure))
-		err = pass(it->large, it->send.user, 0, it->send.type,
-			   (void *)(uintptr_t)it->recv.user, 0, it->recv.type, comm);
+		err = pass_alike(it, 0, 0, comm, pass);
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
+}
+
+int oc_neighbor_alike(enum oc_coll coll, const struct oc_neighbor_call *it, MPI_Comm comm,
+		      oc_neighbor_pass *pass)
+{
+	struct oc_call call = oc_call_begin(coll, 0, comm);
+	struct oc_comm *oc = oc_neighbor_begin(&call, it, comm);
+	int err = oc ? serve_alike(oc, coll, it, comm, pass)
+		     : pass_alike(it, it->send.count, it->recv.count, comm, pass);
+
+	return oc_call_end(&call, err);
 }

@@ -57,12 +57,11 @@ struct oc_comm *oc_neighbor_begin(struct oc_call *call, const struct oc_neighbor
 int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll, const struct oc_neighbor_call *it,
 		      struct oc_neighbor_rest *rest);
 
-/* MPI_Neighbor_allgather or _alltoall, which @pass gives to the MPI: also after it is served where
- * some rank has no neighbours and leaves it to the MPI, then without data. An MPI error. */
+/* A call of MPI_Neighbor_allgather or _alltoall, which @pass gives to the MPI: where it is not
+ * served, or is, but some rank has no neighbours and leaves it to the MPI, then without data. */
 typedef int oc_neighbor_pass(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
 			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm);
-int oc_neighbor_serve_alike(struct oc_comm *oc, enum oc_coll coll,
-			    const struct oc_neighbor_call *it, MPI_Comm comm,
-			    oc_neighbor_pass *pass);
+int oc_neighbor_alike(enum oc_coll coll, const struct oc_neighbor_call *it, MPI_Comm comm,
+		      oc_neighbor_pass *pass);
 
 #endif

@@ -5,26 +5,17 @@
 #include "pass.h"
 
 /* Serves MPI_Neighbor_allgather: one block is large enough. */
-static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
-			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+static int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLGATHER, 0, comm);
-	struct oc_neighbor_call it;
-	struct oc_comm *oc;
-	int err;
-
-	it = (struct oc_neighbor_call){
+	const struct oc_neighbor_call it = {
 		.send = {.user = send, .count = scount, .type = stype},
 		.recv = {.user = recv, .count = rcount, .stride = rcount, .type = rtype},
 		.large = large,
 		.alike = true,
 	};
-	oc = oc_neighbor_begin(&call, &it, comm);
-	err = oc ? oc_neighbor_serve_alike(oc, OC_COLL_NEIGHBOR_ALLGATHER, &it, comm,
-					   oc_pass_neighbor_allgather)
-		 : oc_pass_neighbor_allgather(large, send, scount, stype, recv, rcount, rtype,
-					      comm);
-	return oc_call_end(&call, err);
+
+	return oc_neighbor_alike(OC_COLL_NEIGHBOR_ALLGATHER, &it, comm, oc_pass_neighbor_allgather);
 }
 
 /* The MPI has one count for all edges that leave here: the most that is left of any. */

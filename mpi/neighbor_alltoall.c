@@ -5,32 +5,24 @@
 #include "pass.h"
 
 /* Serves MPI_Neighbor_alltoall: one block is large enough. */
-static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
-			    void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+static int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
+		    MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALL, 0, comm);
-	struct oc_neighbor_call it;
-	struct oc_comm *oc;
-	int err;
-
-	it = (struct oc_neighbor_call){
+	const struct oc_neighbor_call it = {
 		.send = {.user = send, .count = scount, .stride = scount, .type = stype},
 		.recv = {.user = recv, .count = rcount, .stride = rcount, .type = rtype},
 		.large = large,
 		.alike = true,
 	};
-	oc = oc_neighbor_begin(&call, &it, comm);
-	err = oc ? oc_neighbor_serve_alike(oc, OC_COLL_NEIGHBOR_ALLTOALL, &it, comm,
-					   oc_pass_neighbor_alltoall)
-		 : oc_pass_neighbor_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
-	return oc_call_end(&call, err);
+
+	return oc_neighbor_alike(OC_COLL_NEIGHBOR_ALLTOALL, &it, comm, oc_pass_neighbor_alltoall);
 }
 
-static int pass_rest(const struct oc_neighbor_call *it, const struct oc_neighbor_rest *rest,
-		     MPI_Comm comm)
+/* With these counts. */
+static int pass_blocks(const struct oc_neighbor_call *it, struct oc_counts out, struct oc_counts in,
+		       MPI_Comm comm)
 {
 	const struct oc_neighbor_side *send = &it->send, *recv = &it->recv;
-	struct oc_counts out = {&rest->out, it->large}, in = {&rest->in, it->large};
 	void *to = (void *)(uintptr_t)recv->user;
 
 	if (send->typed)
@@ -47,73 +39,56 @@ static OC_APART int serve_blocks(struct oc_comm *oc, enum oc_coll coll,
 	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
 	if (oc_failure_goes_on(oc, comm, coll, failure))
-		err = pass_rest(it, &rest, comm);
+		err = pass_blocks(it, (struct oc_counts){&rest.out, it->large},
+				  (struct oc_counts){&rest.in, it->large}, comm);
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
+}
+
+static int blocks(enum oc_coll coll, const struct oc_neighbor_call *it, MPI_Comm comm)
+{
+	struct oc_call call = oc_call_begin(coll, 0, comm);
+	struct oc_comm *oc = oc_neighbor_begin(&call, it, comm);
+	int err = oc ? serve_blocks(oc, coll, it, comm)
+		     : pass_blocks(it, it->send.counts, it->recv.counts, comm);
+
+	return oc_call_end(&call, err);
+}
+
+static struct oc_neighbor_side side_of(const void *user, struct oc_counts counts,
+				       struct oc_counts displs)
+{
+	return (struct oc_neighbor_side){
+		.user = user, .each = true, .counts = counts, .displs = displs};
 }
 
 /* Serves MPI_Neighbor_alltoallv: edge by edge, blocks that are large enough; the MPI gets the same
  * call for the rest. */
-static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
-			     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
-			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
+static int alltoallv(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+		     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
+		     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALLV, 0, comm);
-	struct oc_neighbor_call it;
-	struct oc_comm *oc;
-	int err;
+	struct oc_neighbor_call it = {.send = side_of(send, scounts, sdispls),
+				      .recv = side_of(recv, rcounts, rdispls),
+				      .large = scounts.large};
 
-	it = (struct oc_neighbor_call){
-		.send = {.user = send,
-			 .each = true,
-			 .counts = scounts,
-			 .displs = sdispls,
-			 .type = stype},
-		.recv = {.user = recv,
-			 .each = true,
-			 .counts = rcounts,
-			 .displs = rdispls,
-			 .type = rtype},
-		.large = scounts.large,
-		.alike = false,
-	};
-	oc = oc_neighbor_begin(&call, &it, comm);
-	err = oc ? serve_blocks(oc, OC_COLL_NEIGHBOR_ALLTOALLV, &it, comm)
-		 : oc_pass_neighbor_alltoallv(send, scounts, sdispls, stype, recv, rcounts, rdispls,
-					      rtype, comm);
-	return oc_call_end(&call, err);
+	it.send.type = stype;
+	it.recv.type = rtype;
+	return blocks(OC_COLL_NEIGHBOR_ALLTOALLV, &it, comm);
 }
 
 /* Serves MPI_Neighbor_alltoallw: as MPI_Neighbor_alltoallv. */
-static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
-			     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
-			     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
+static int alltoallw(const void *send, struct oc_counts scounts, struct oc_counts sdispls,
+		     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
+		     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
 {
-	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLTOALLW, 0, comm);
-	struct oc_neighbor_call it;
-	struct oc_comm *oc;
-	int err;
+	struct oc_neighbor_call it = {.send = side_of(send, scounts, sdispls),
+				      .recv = side_of(recv, rcounts, rdispls),
+				      .large = scounts.large};
 
-	it = (struct oc_neighbor_call){
-		.send = {.user = send,
-			 .each = true,
-			 .typed = true,
-			 .counts = scounts,
-			 .displs = sdispls,
-			 .types = stypes},
-		.recv = {.user = recv,
-			 .each = true,
-			 .typed = true,
-			 .counts = rcounts,
-			 .displs = rdispls,
-			 .types = rtypes},
-		.large = scounts.large,
-		.alike = false,
-	};
-	oc = oc_neighbor_begin(&call, &it, comm);
-	err = oc ? serve_blocks(oc, OC_COLL_NEIGHBOR_ALLTOALLW, &it, comm)
-		 : oc_pass_neighbor_alltoallw(send, scounts, sdispls, stypes, recv, rcounts,
-					      rdispls, rtypes, comm);
-	return oc_call_end(&call, err);
+	it.send.typed = it.recv.typed = true;
+	it.send.types = stypes;
+	it.recv.types = rtypes;
+	return blocks(OC_COLL_NEIGHBOR_ALLTOALLW, &it, comm);
 }
 
 OC_EXPORT int PMPI_Neighbor_alltoall(const void *send, int scount, MPI_Datatype stype, void *recv,

@@ -301,8 +301,9 @@ static void learn(struct oc_topology *topology, enum oc_edge_order order, bool f
 	bool good = agree(comm, found);
 	bool one = good && agree(comm, !topology->several);
 
-	topology->lonely = good && !agree(comm, topology->out.n > 0 || topology->in[order].n > 0);
-
+	/* The same whatever was asked for. */
+	if (good)
+		topology->lonely = !agree(comm, topology->out.n > 0 || topology->in[order].n > 0);
 	for (int o = 0; o < OC_EDGE_ORDERS; o++) {
 		if (o != (int)order && !one)
 			continue;
