@@ -55,22 +55,25 @@ ready: deps
 demo: ready
 	@$(PYTHON) examples/demo
 
-# Built before all tests: beside them, whose ranks wait busily, it takes four times as long.
-KERNELS ?= uml
+# Built before all tests: beside them, whose ranks wait busily, they take four times as long. Beside what waits for the
+# network or a disk they take no longer.
+KERNELS ?= uml-quick
+.PHONY: kernels
+kernels:
+	@env -u MAKEFLAGS vm/build-kernel $(KERNELS) || echo "make: tests that need this kernel say more" >&2
 
 ## test     every test but the long ones; PYTEST_ARGS="-k bcast" and the like are passed on; installs what guests need
-test: deps
-	@packaging/install-deps test guests deb || echo "make: tests that need these are skipped" >&2
-	@$(MAKE) --no-print-directory build
-	@$(if $(PYTEST_ARGS),,vm/build-kernel $(KERNELS) || echo "make: tests that need this kernel say more" >&2)
+test:
+	@packaging/install-deps build demo test guests || echo "make: tests that need these are skipped" >&2
+	@$(MAKE) --no-print-directory -j2 ready $(if $(PYTEST_ARGS),,kernels)
 	@$(PYTHON) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 ## test-all the long ones, too: sanitizers in the kernel, stock kernels, other versions' headers, data races; hours
 .PHONY: test-all
 test-all: export ONECOPY_TEST_ALL := 1
 test-all: export KERNELS := uml uml-debug
-test-all: deps
-	@packaging/install-deps nodes fft model || echo "make: tests that need these are skipped" >&2
+test-all:
+	@packaging/install-deps build demo test guests deb nodes fft model || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
 
 ## check    formatting, lint, types, static analysis, licences, man pages

@@ -87,6 +87,7 @@ class Built(Kernel):
 
     architecture: str  # as make has it
     target: str  # of make
+    flags: tuple[str, ...] = ()  # of make, for the kernel and not for modules
 
     def __init__(self, name: str, source: Source, *configs: str) -> None:
         self.name = name
@@ -99,10 +100,17 @@ class Built(Kernel):
     def _configure(self, kbuild: list[str], log: Path) -> None:
         """Makes .config of the configuration files."""
 
-    def _wanted(self) -> list[str]:
-        """What the configuration files say of each option they name; the last of them that does has the word."""
-        lines = [line for path in self.configs for line in path.read_text().splitlines()]
+    def _wanted(self, *below: Path) -> list[str]:
+        """What the configuration files, over those below them, say of each option they name; the last of them that
+        does has the word."""
+        lines = [line for path in (*below, *self.configs) for line in path.read_text().splitlines()]
         return list({found[1]: line for line in lines if (found := OPTION.match(line))}.values())
+
+    def _choose(self, kbuild: list[str], log: Path, wanted: list[str], how: str) -> None:
+        """Makes .config of what is wanted, all else as make's target `how` has it."""
+        chosen = self.home / "wanted.config"
+        chosen.write_text("\n".join([*wanted, ""]))
+        make([*kbuild, f"KCONFIG_ALLCONFIG={chosen}", how], log)
 
     def _stamp(self) -> str:
         return hashlib.sha256(b"".join(p.read_bytes() for p in self.configs)).hexdigest()
@@ -138,7 +146,7 @@ class Built(Kernel):
         lost = sorted(wanted - set(self.config().splitlines()))
         if lost:
             raise KernelError(f"this source does not take {', '.join(lost)}")
-        make([*kbuild, jobs(), self.target, "modules"], log, build_until())
+        make([*kbuild, *self.flags, jobs(), self.target, "modules"], log, build_until())
 
     def _stage(self) -> Path:
         return self.home / "stage"
@@ -149,25 +157,24 @@ class Built(Kernel):
 
 
 class Uml(Built):
-    """User-Mode Linux with several CPUs: memory at native speed; with `debug`, everything that looks for bugs but data
-    races, which it has no support for."""
+    """User-Mode Linux with several CPUs: memory at native speed; `more` files of configuration after its own. One that
+    is `soon` built is less optimised."""
 
     architecture = "um"
     target = "linux"
 
-    def __init__(self, name: str, debug: bool = False, patches: str = "*") -> None:
-        super().__init__(name, Source(patches), "uml.config", *(["uml-debug.config"] if debug else []))
+    def __init__(self, name: str, *more: str, patches: str = "*", soon: bool = False) -> None:
+        super().__init__(name, Source(patches), "uml.config", *more)
+        if soon:
+            self.flags = ("KCFLAGS=-O1",)
 
     @property
     def image(self) -> Path:
         return self.build / "linux"
 
     def _configure(self, kbuild: list[str], log: Path) -> None:
-        make([*kbuild, "defconfig"], log)
-        fragments = [str(path) for path in (self.build / ".config", *self.configs)]
-        merge = ["scripts/kconfig/merge_config.sh", "-m", "-O", str(self.build), *fragments]
-        subprocess.run(merge, cwd=self.source.tree, capture_output=True, check=True)
-        make([*kbuild, "olddefconfig"], log)
+        own = self.source.tree / "arch/um/configs/x86_64_defconfig"
+        self._choose(kbuild, log, self._wanted(own), "alldefconfig")
         make([*kbuild, "mod2noconfig"], log)
 
 
@@ -186,6 +193,4 @@ class Emulated(Built):
         return self.build / "arch/x86/boot/bzImage"
 
     def _configure(self, kbuild: list[str], log: Path) -> None:
-        wanted = self.home / "wanted.config"
-        wanted.write_text("\n".join([*self._wanted(), ""]))
-        make([*kbuild, f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"], log)
+        self._choose(kbuild, log, self._wanted(), "allnoconfig")

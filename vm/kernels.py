@@ -25,7 +25,8 @@ def built() -> dict[str, Uml | Emulated]:
     makes an option choosable."""
     known = (
         Uml("uml"),
-        Uml("uml-debug", debug=True),
+        Uml("uml-quick", "uml-quick.config", soon=True),
+        Uml("uml-debug", "uml-debug.config"),
         Uml("uml-stock", patches="1-*"),
         Emulated("qemu-debug", "kcsan.config", "uml-debug.config", "qemu-debug.config"),
         Emulated("kcsan", "kcsan.config", races=True),

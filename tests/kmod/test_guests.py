@@ -20,30 +20,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import guests
+import longform
 import pytest
+from guests import FAST
 from runner import ROOT
 
 from kernel import UNAVAILABLE
 
 # The share of their rounds that random tests go: all of them where every check is on, less under emulation.
-SCALE = {"uml": "20", "uml-debug": "100", "6.1": "20", "6.12": "20"}
+SCALE = {FAST: "20" if longform.ASKED else "10", "uml-debug": "100", "6.1": "20", "6.12": "20"}
 
 # Minutes that a guest takes which is not part of the short form, its kernel included.
 LONG = {"uml-debug": 10, "6.1": 8, "6.12": 8}
 
-REGIONS = ["tests/conform/test_library.py", "-k", "(region or mech) and (map or kcopy)"]
+LIBRARY = "tests/conform/test_library.py"
+REGIONS = [LIBRARY, "-k", "(region or mech) and (map or kcopy)"]
+FEW_REGIONS = [LIBRARY, "-k", "test_region-map or test_region_end-kcopy or test_mech-map or test_mech-kcopy"]
 
 # Users of the module: the kernel, pytest's arguments. What races with the death of processes under KASAN and lockdep,
 # and on a kernel as shipped, too; the rest, which is about the users, where it runs fast.
 SUITES: Mapping[str, tuple[str, list[str]]] = {
-    "regions": ("uml", REGIONS),
+    "regions": (FAST, REGIONS if longform.ASKED else FEW_REGIONS),
     "regions, checked": ("uml-debug", REGIONS),
     "regions, stock": ("6.12", REGIONS),
-    "any mechanism": ("uml", ["tests/conform/test_library.py", "-k", "any"]),
+    "any mechanism": ("uml", [LIBRARY, "-k", "any"]),
     "foreign buffers": ("uml", ["tests/mpi/test_foreign.py"]),
     "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
     "differential": ("uml", ["tests/mpi/test_differential.py", "-k", "same_bytes"]),
-    "doctor": ("uml", ["tests/cli/test_module.py"]),
+    "doctor": (FAST, ["tests/cli/test_module.py"]),
     "pages": (
         "6.1",
         ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or dense"],
@@ -76,7 +80,7 @@ MACHINE = (
 STORMS = ("races", "race_writes")
 
 # What ends a runner, with the kernel: QEMU for one of them, for it is slow to boot.
-ENDS = [("uml", signal.SIGTERM), ("uml", signal.SIGHUP), ("uml", signal.SIGKILL), ("6.1", signal.SIGKILL)]
+ENDS = [(FAST, signal.SIGTERM), (FAST, signal.SIGHUP), (FAST, signal.SIGKILL), ("6.1", signal.SIGKILL)]
 
 
 def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequence[str] = ()) -> str:
@@ -163,7 +167,7 @@ def test_users(suite: str, build: Path) -> None:
 
 @pytest.mark.timeout(3600)
 def test_doctor_without_module() -> None:
-    out = run("uml", ROOT / "onecopy", "doctor", "--json", env={}, options=["--no-module"])
+    out = run(FAST, ROOT / "onecopy", "doctor", "--json", env={}, options=["--no-module"])
     found = {m["name"]: m for m in json.loads(out[out.index("{") : out.rindex("}") + 1])["mechanisms"]}
     for name in ("map", "kcopy"):
         assert "not loaded" in found[name]["why"]
