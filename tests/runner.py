@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import longform
 from job import Finished, Job
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,9 +18,13 @@ PRELOAD = "preload/libonecopy-{abi}.so"
 # To a shell, the rank that it runs for, by Hydra or by Open MPI's launcher.
 RANK = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
 
+# Open MPI looks for fabrics that no test needs, and for that takes twice as long to start: in the long form alone.
+NO_FABRIC = {} if longform.ASKED else {"OMPI_MCA_pml": "ob1"}
+
 # Root is what containers and CI have; more ranks than cores is what most tests want. Unbound, for two test workers
 # would otherwise both bind their ranks to core 0. The second set is for Open MPI 5's launcher.
 MPI_ENV = {
+    **NO_FABRIC,
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",

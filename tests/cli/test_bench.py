@@ -177,6 +177,7 @@ def test_rounds_alternate(onecopy: Command, cache: Path, tmp_path: Path) -> None
     assert "already holds a run" in again.stderr
 
 
+@pytest.mark.long(0.5)
 def test_against_another_build(onecopy: Command, cache: Path, build: Path, tmp_path: Path) -> None:
     """It runs in turns with ours and is no variant of ours: the tables compare the two."""
     other = tmp_path / "old" / "build"
@@ -196,6 +197,7 @@ def test_against_another_build(onecopy: Command, cache: Path, build: Path, tmp_p
     assert (done.returncode, "holds no libonecopy-" in done.stderr) == (1, True)
 
 
+@pytest.mark.long(0.5)
 def test_on_another_mpi(onecopy: Command, tmp_path: Path) -> None:
     """onecopy on MPICH beside MPICH alone, whatever stands in PATH. Debian's stands in for what --peer installs."""
     binaries = tmp_path / "onecopy" / "peers" / "mpich" / "bin"

@@ -73,6 +73,7 @@ def test_a_disk_that_is_full_for_a_while(tmp_path: Path, monkeypatch: pytest.Mon
     assert json.loads((tmp_path / "machine.json").read_text()) == {"a": 1, "b": 2}
 
 
+@pytest.mark.long(0.5)
 def test_a_full_disk(onecopy: Command, tmp_path: Path) -> None:
     """The tables are printed all the same."""
     unshare = ["unshare", "-m", *([] if os.geteuid() == 0 else ["-Ur"])]

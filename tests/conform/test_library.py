@@ -16,6 +16,7 @@ NOTHING_RAN = 77
 
 # Many operations at once, half a minute: the short form has it once.
 FLIGHT = pytest.param("test_flight", marks=pytest.mark.long(1))
+EXEC = pytest.param("test_exec", marks=pytest.mark.long(0.3))
 
 
 def run(runner: Runner, program: str, mech: str | None = None) -> None:
@@ -62,7 +63,7 @@ def test_mechanism(runner: Runner, program: str, mech: str) -> None:
     run(runner, program, mech)
 
 
-@pytest.mark.parametrize("mech", ["heap,staged", "heap,cma,staged"])
+@pytest.mark.parametrize("mech", ["heap,staged", pytest.param("heap,cma,staged", marks=pytest.mark.long(0.3))])
 @pytest.mark.parametrize("program", ["test_exec", FLIGHT, "test_keep", "test_pieces", "test_region"])
 def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     """The same where peers' arenas are seen through a few windows of 2 MiB: conform/small_windows.c."""
@@ -87,7 +88,7 @@ def test_another_mechanism(runner: Runner, program: str) -> None:
     run(runner, f"{program}_proc", "proc")
 
 
-@pytest.mark.parametrize("program", ["test_exec", FLIGHT, "test_keep", "test_pieces"])
+@pytest.mark.parametrize("program", [EXEC, FLIGHT, "test_keep", "test_pieces"])
 def test_operations_by_another(runner: Runner, program: str) -> None:
     operations(runner, f"{program}_proc", "proc")
 

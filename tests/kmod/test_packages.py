@@ -55,6 +55,7 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.name.split("_")[0]: path for path in into.glob("*.deb")}
 
 
+@pytest.mark.long(3)
 @pytest.mark.timeout(1800)
 def test_contents(debs: dict[str, Path]) -> None:
     contents = {}

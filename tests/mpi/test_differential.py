@@ -23,7 +23,7 @@ from mpi.script import SIZES, Script, scripts
 from mpi.stats import moved, stats
 from runner import NO_SINGLE_COPY, Runner
 
-EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 4, 24)
+EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 2, 24)
 SEED = int(os.environ.get("ONECOPY_TEST_SEED") or random.SystemRandom().randrange(2**32))
 
 # With ONECOPY_MIN=1 every call with data is served, so sums of floats must be folded in rank order.
@@ -44,6 +44,9 @@ LIBRARIES = {
 }
 if Path("/dev/onecopy").exists():
     SETTINGS = {**SETTINGS, "module": {"ONECOPY_MIN": "1", "ONECOPY_MECH": "map,kcopy"}}
+
+# Those of them that the short form of a test has where each takes long: where most is served, by most of the code.
+WHERE_MOST = ("all", "windows")
 
 # MPIs' own single copy hangs (Open MPI) or fails (MPICH) on buffers that process_vm_readv() refuses; and without it
 # messages need their sender's progress, which is what a rank inside one of our collectives must not withhold.
@@ -178,8 +181,14 @@ def test_many(runner: Runner, programs: Programs, script: Script) -> None:
     digests(runner, programs, script, "many", {"ONECOPY_MIN": "1"}, least=1)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("ranks", [3, 7])
+@pytest.mark.parametrize(
+    ("ranks", "name"),
+    [
+        pytest.param(ranks, name, marks=[] if ranks == 3 or name in WHERE_MOST else [pytest.mark.long(0.1)])
+        for ranks in (3, 7)
+        for name in SETTINGS
+    ],
+)
 def test_blocks(runner: Runner, program: MakeProgram, ranks: int, name: str) -> None:
     """Thousands of v-collectives, blocks large, small and none drawn pair by pair: ranks that have no large one run
     ahead by hundreds of calls."""

@@ -10,7 +10,7 @@ import longform
 import pytest
 from mpi.programs import MakeProgram
 from mpi.stats import stats
-from mpi.test_differential import LIBRARIES, MPI_ENV, SEED, SETTINGS
+from mpi.test_differential import LIBRARIES, MPI_ENV, SEED, SETTINGS, WHERE_MOST
 from runner import Runner
 
 ROUNDS = longform.rounds("ONECOPY_TEST_EXAMPLES", 12, 120)
@@ -28,8 +28,15 @@ def digests(runner: Runner, program: MakeProgram, ranks: int, env: Mapping[str, 
     return sorted(line for line in done.stdout.splitlines() if "call" in line)
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 6])
-@pytest.mark.parametrize("name", [name for name in SETTINGS if name != "default"])
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        pytest.param(name, ranks, marks=[] if ranks == 3 or name in WHERE_MOST else [pytest.mark.long(0.1)])
+        for name in SETTINGS
+        if name != "default"
+        for ranks in (2, 3, 6)
+    ],
+)
 def test_same_bytes(runner: Runner, program: MakeProgram, ranks: int, name: str) -> None:
     print(f"ONECOPY_TEST_SEED={SEED}")
     library = runner.library(LIBRARIES.get(name, True))

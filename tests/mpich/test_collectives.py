@@ -16,7 +16,7 @@ from mpi.test_differential import SEED, THREADS, compare, digests, has_used_up
 from onecopy import machine
 from runner import Runner
 
-EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 3, 16)
+EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 2, 16)
 # An MPICH whose ranks share cores takes milliseconds for a message.
 RANKS = max(2, min(8, machine.usable_cpus()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import longform
@@ -83,17 +84,29 @@ def copied(figures: Path) -> dict[str, int]:
     return {name: sum(report["messages"][name]["bytes"] for report in reports) for name in record.MECHANISMS}
 
 
+# Ranks, the longest message, what else goes on.
+TRAFFIC: Mapping[str, tuple[int, int, list[str]]] = {
+    "large": (2, 64 << 20, []),
+    "many": (4, 1 << 20, []),
+    "fork": (3, 4 << 20, ["fork"]),
+    "threads": (2, 256 << 10, ["threads"]),
+}
+# The short form has every traffic the usual way, and every other way with one traffic.
+SHORT = {("no-heap", "threads"), ("windows", "many"), ("container", "fork")}
+
+
 @pytest.mark.parametrize(
-    ("ranks", "most", "more"),
-    [(2, 64 << 20, []), (4, 1 << 20, []), (3, 4 << 20, ["fork"]), (2, 256 << 10, ["threads"])],
-    ids=["large", "many", "fork", "threads"],
+    ("way", "traffic"),
+    [
+        pytest.param(way, traffic, marks=[] if way == "heap" or (way, traffic) in SHORT else [pytest.mark.long(0.2)])
+        for way in ("heap", "no-heap", "windows", "container")
+        for traffic in TRAFFIC
+    ],
 )
-@pytest.mark.parametrize("way", ["heap", "no-heap", "windows", "container"])
 @pytest.mark.timeout(3600)
-def test_messages(
-    runner: Runner, programs: Programs, figures: Path, ranks: int, most: int, more: list[str], way: str
-) -> None:
+def test_messages(runner: Runner, programs: Programs, figures: Path, way: str, traffic: str) -> None:
     """Messages of all kinds between random ranks arrive as they were sent."""
+    ranks, most, more = TRAFFIC[traffic]
     seed = random.randrange(1, 1 << 32)
     env = {"ONECOPY_STATS": f"{figures}/"}
     if way == "no-heap":
@@ -116,7 +129,7 @@ def test_messages(
         assert not sum(report["helped"] for report in record.read(figures))
 
 
-@pytest.mark.parametrize("windows", ["", "_windows"])
+@pytest.mark.parametrize("windows", ["", pytest.param("_windows", marks=pytest.mark.long(0.5))])
 def test_copies_of_both_ends(runner: Runner, windows: str) -> None:
     """Random ones, a peer that does not help, one that dies over it, one that dies asking."""
     runner.run(runner.build / "tests" / f"test_help{windows}", timeout=240)

@@ -19,10 +19,10 @@ from runner import ROOT, Runner, build_dir
 SANITIZERS = {
     "asan": [
         "-Db_sanitize=address,undefined",
-        "-Dc_args=-fno-sanitize-recover=all",
-        "-Dcpp_args=-fno-sanitize-recover=all",
+        "-Dc_args=-fno-sanitize-recover=all -g1",
+        "-Dcpp_args=-fno-sanitize-recover=all -g1",
     ],
-    "tsan": ["-Db_sanitize=thread"],
+    "tsan": ["-Db_sanitize=thread", "-Dc_args=-g1", "-Dcpp_args=-g1"],
 }
 
 SANITIZER_ENV = {
@@ -85,7 +85,7 @@ def sanitized(build: Path) -> Callable[[str], Path]:
     def make(kind: str) -> Path:
         where = build.with_name(f"{build.name}-{kind}")
         if not (where / "build.ninja").exists():
-            _quiet("meson", "setup", where, ROOT, "-Dbuildtype=debugoptimized", *SANITIZERS[kind])
+            _quiet("meson", "setup", where, ROOT, "-Doptimization=1", *SANITIZERS[kind])
         _quiet("ninja", "-C", where, *sorted({unit.program for unit in units()}))
         return where
 
@@ -126,10 +126,21 @@ def test_unit(runner: Runner, unit: Unit) -> None:
     run(runner, runner.build / unit.program, *unit.args, env=dict(unit.env))
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.long(4)] if kind == "tsan" else []) for kind in sorted(SANITIZERS)]
-)
-@pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
+def sanitized_units() -> list[object]:
+    """Each unit under each sanitizer; in the short form under that of addresses, but for what computes most."""
+    return [
+        pytest.param(
+            unit,
+            kind,
+            id=f"{unit.name}-{kind}",
+            marks=[pytest.mark.long(4 if kind == "tsan" else 1)] if kind == "tsan" or unit.name == "coll" else [],
+        )
+        for unit in units()
+        for kind in sorted(SANITIZERS)
+    ]
+
+
+@pytest.mark.parametrize(("unit", "kind"), sanitized_units())
 @pytest.mark.timeout(1800)
 def test_unit_sanitized(runner: Runner, sanitized: Callable[[str], Path], kind: str, unit: Unit) -> None:
     where = sanitized(kind)

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import longform
 import pytest
 from job import Finished
 from runner import Runner
@@ -49,6 +50,7 @@ def test_double_free(preloaded: Preloaded) -> None:
 @pytest.mark.parametrize(("threads", "ops", "seed"), [(1, 8000, 1), (4, 3000, 2), (8, 1500, 3)])
 def test_torture(preloaded: Preloaded, threads: int, ops: int, seed: int) -> None:
     """Blocks never overlap, move with their content, and calloc's are zero, whoever frees what."""
+    ops //= 1 if longform.ASKED else 3
     preloaded("malloc_torture", str(threads), str(ops), str(seed), timeout=120)
 
 
