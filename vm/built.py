@@ -146,7 +146,15 @@ class Built(Kernel):
         lost = sorted(wanted - set(self.config().splitlines()))
         if lost:
             raise KernelError(f"this source does not take {', '.join(lost)}")
-        make([*kbuild, *self.flags, jobs(), self.target, "modules"], log, build_until())
+        try:
+            make([*kbuild, *self.flags, jobs(), self.target, "modules"], log, build_until())
+        except UnavailableError:
+            raise
+        except KernelError:
+            if not self.flags:
+                raise
+            say(f"{self.name} does not build with {' '.join(self.flags)}: without")
+            make([*kbuild, jobs(), self.target, "modules"], log, build_until())
 
     def _stage(self) -> Path:
         return self.home / "stage"

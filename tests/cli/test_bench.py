@@ -81,7 +81,7 @@ def test_work_of_others_is_seen(onecopy: Command, cache: Path, tmp_path: Path) -
             tmp_path / "out",
             "--ranks=2",
             "--sizes=64",
-            "--rounds=2",
+            "--rounds=1",
             "--what=small",
             "--collectives=bcast",
         )

@@ -29,7 +29,7 @@ def checksum(distance: np.ndarray) -> str:
 
 
 # Ranks without a row; batches and tiles that are not full; more columns than a tile has, more rows than a batch.
-@pytest.mark.parametrize("nodes", [1, 2, 7, 203, 1100])
+@pytest.mark.parametrize("nodes", [1, 2, pytest.param(7, marks=pytest.mark.long(0.1)), 203, 1100])
 def test_distances(values: Callable[..., dict[str, str]], program: Path, tmp_path: Path, nodes: int) -> None:
     rng = random.Random(nodes)
     distance = np.full((nodes, nodes), FAR)

@@ -13,7 +13,7 @@ import pytest
 from runner import OPEN_MPI, Mpi
 
 HERE = Path(__file__).resolve().parent
-CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-ffp-contract=off", "-Wall"]
+CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-ffp-contract=off", "-Wall"]
 
 #: Of Fortran, and what gfortran is told for each: mpif.h has no interfaces, so that each call with another type is a
 #: mismatch to it.
