@@ -14,6 +14,7 @@ from longform import mark
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 GUESTS = "tests/kmod"
+LARGE = "tests/unit/test_units.py"  # builds the library once more
 
 
 class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -25,6 +26,7 @@ class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def arrange(items: list[pytest.Item], root: Path) -> None:
-    """Guests first, for they take longest; long tests after the short ones of their worker."""
-    guests = root / GUESTS
-    items.sort(key=lambda item: (guests not in item.path.parents, mark(item) is not None))
+    """Guests first, for they take longest, and the largest of the other files, so that the last of all is small; long
+    tests after the short ones of their worker."""
+    guests, large = root / GUESTS, root / LARGE
+    items.sort(key=lambda item: (guests not in item.path.parents, item.path != large, mark(item) is not None))

@@ -196,7 +196,7 @@ def in_parallel(job: Job) -> bool:
 
 def qemu_command(job: Job, kernel: Kernel, directory: Path) -> list[str]:
     if not shutil.which("qemu-system-x86_64"):
-        raise UnavailableError("qemu-system-x86_64 is missing: packaging/install-deps guests")
+        raise UnavailableError("qemu-system-x86_64 is missing: packaging/install-deps emulation")
     line = [
         "console=ttyS1",
         "panic=-1",

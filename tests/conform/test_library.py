@@ -64,7 +64,7 @@ def test_mechanism(runner: Runner, program: str, mech: str) -> None:
 
 
 @pytest.mark.parametrize("mech", ["heap,staged", pytest.param("heap,cma,staged", marks=pytest.mark.long(0.3))])
-@pytest.mark.parametrize("program", ["test_exec", FLIGHT, "test_keep", "test_pieces", "test_region"])
+@pytest.mark.parametrize("program", [EXEC, FLIGHT, "test_keep", "test_pieces", "test_region"])
 def test_small_windows(runner: Runner, program: str, mech: str) -> None:
     """The same where peers' arenas are seen through a few windows of 2 MiB: conform/small_windows.c."""
     operations(runner, f"{program}_windows", mech)

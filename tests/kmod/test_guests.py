@@ -47,14 +47,14 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
     "foreign buffers": ("uml", ["tests/mpi/test_foreign.py"]),
     "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
     "differential": ("uml", ["tests/mpi/test_differential.py", "-k", "same_bytes"]),
-    "doctor": (FAST, ["tests/cli/test_module.py"]),
+    "doctor": ("uml", ["tests/cli/test_module.py"]),
     "pages": (
         "6.1",
         ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or dense"],
     ),
 }
-# Those of them that the short form has: one that needs the module, one that tells people of it.
-SHORT = ("regions", "doctor")
+# That of them which the short form has.
+SHORT = ("regions",)
 # Two NUMA nodes; Debian's kernels give huge pages without being asked.
 OPTIONS: Mapping[str, Sequence[str]] = {"pages": ["--no-module", "--append", "numa=fake=2"]}
 # In a guest only, whose files are a layer over the host's: other users may look into the checkout, wherever it is.

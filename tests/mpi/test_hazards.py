@@ -20,7 +20,7 @@ from mpi.stats import moved, served, stats
 from onecopy.mpi import ABIS, linked_libraries
 from runner import NO_SINGLE_COPY, RANK, Runner
 
-KILLS = longform.rounds("ONECOPY_TEST_KILLS", 6, 200)
+KILLS = longform.rounds("ONECOPY_TEST_KILLS", 5, 200)
 
 MODES: Mapping[str, Mapping[str, str]] = {
     "default": {},

@@ -31,6 +31,9 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 
+# Which then take longest.
+SLOW = ("calc", "coll", "layout")
+
 # Sanitized programs run several times slower, busy machines too.
 TIMEOUT = 300
 
@@ -133,7 +136,7 @@ def sanitized_units() -> list[object]:
             unit,
             kind,
             id=f"{unit.name}-{kind}",
-            marks=[pytest.mark.long(4 if kind == "tsan" else 1)] if kind == "tsan" or unit.name == "coll" else [],
+            marks=[pytest.mark.long(4 if kind == "tsan" else 1)] if kind == "tsan" or unit.name in SLOW else [],
         )
         for unit in units()
         for kind in sorted(SANITIZERS)
