@@ -53,6 +53,11 @@ def rounds(name: str, short: int, long: int) -> int:
     return int(os.environ.get(name) or (long if ASKED else short))
 
 
+def param(*values: object, short: bool, minutes: float, name: str | None = None) -> object:
+    """Parameters of a test that takes so long with them; where they are not for the short form, it runs there alone."""
+    return pytest.param(*values, id=name, marks=[] if short else [pytest.mark.long(minutes)])
+
+
 def mark(item: pytest.Item) -> pytest.Mark | None:
     """The item's `long` mark; the one nearest to it, where module and test have one."""
     return item.get_closest_marker("long")

@@ -89,12 +89,12 @@ def run(kernel: str, *command: str | Path, env: Mapping[str, str], options: Sequ
 
 def long_if(kernel: str, *values: object) -> object:
     """Parameters of a test that boots this kernel."""
-    return pytest.param(*values, marks=[pytest.mark.long(LONG[kernel])] if kernel in LONG else [])
+    return longform.param(*values, short=kernel not in LONG, minutes=LONG.get(kernel, 0))
 
 
 def user(suite: str) -> object:
     kernel, _ = SUITES[suite]
-    return pytest.param(suite, marks=[] if suite in SHORT else [pytest.mark.long(LONG.get(kernel, 2))])
+    return longform.param(suite, short=suite in SHORT, minutes=LONG.get(kernel, 2))
 
 
 @pytest.mark.parametrize("kernel", [long_if(kernel, kernel) for kernel in SCALE])

@@ -184,7 +184,7 @@ def test_many(runner: Runner, programs: Programs, script: Script) -> None:
 @pytest.mark.parametrize(
     ("ranks", "name"),
     [
-        pytest.param(ranks, name, marks=[] if ranks == 3 or name in WHERE_MOST else [pytest.mark.long(0.1)])
+        longform.param(ranks, name, short=ranks == 3 or name in WHERE_MOST, minutes=0.1)
         for ranks in (3, 7)
         for name in SETTINGS
     ],

@@ -31,7 +31,7 @@ def digests(runner: Runner, program: MakeProgram, ranks: int, env: Mapping[str, 
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [
-        pytest.param(name, ranks, marks=[] if ranks == 3 or name in WHERE_MOST else [pytest.mark.long(0.1)])
+        longform.param(name, ranks, short=ranks == 3 or name in WHERE_MOST, minutes=0.1)
         for name in SETTINGS
         if name != "default"
         for ranks in (2, 3, 6)

@@ -98,7 +98,7 @@ SHORT = {("no-heap", "threads"), ("windows", "many"), ("container", "fork")}
 @pytest.mark.parametrize(
     ("way", "traffic"),
     [
-        pytest.param(way, traffic, marks=[] if way == "heap" or (way, traffic) in SHORT else [pytest.mark.long(0.2)])
+        longform.param(way, traffic, short=way == "heap" or (way, traffic) in SHORT, minutes=0.2)
         for way in ("heap", "no-heap", "windows", "container")
         for traffic in TRAFFIC
     ],

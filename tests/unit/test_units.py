@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import longform
 import pytest
 from runner import ROOT, Runner, build_dir
 
@@ -132,11 +133,12 @@ def test_unit(runner: Runner, unit: Unit) -> None:
 def sanitized_units() -> list[object]:
     """Each unit under each sanitizer; in the short form under that of addresses, but for what computes most."""
     return [
-        pytest.param(
+        longform.param(
             unit,
             kind,
-            id=f"{unit.name}-{kind}",
-            marks=[pytest.mark.long(4 if kind == "tsan" else 1)] if kind == "tsan" or unit.name in SLOW else [],
+            short=kind == "asan" and unit.name not in SLOW,
+            minutes=4 if kind == "tsan" else 1,
+            name=f"{unit.name}-{kind}",
         )
         for unit in units()
         for kind in sorted(SANITIZERS)
