@@ -231,6 +231,13 @@ def table_of_calls() -> list[str]:
     return calls.check(ROOT, BUILD)
 
 
+def order_of_functions() -> list[str]:
+    """What preload/hot.ld puts together is there."""
+    words = {word for path in files(".c", ".h") for word in re.findall(r"\w+", path.read_text())}
+    names = re.findall(r"\(\.(?:text|bss)\.(\w+)[ )]", (ROOT / "preload/hot.ld").read_text())
+    return [f"preload/hot.ld: {name} is in no source" for name in names if name not in words]
+
+
 def man_pages() -> list[str]:
     pages = [path for path in files() if re.fullmatch(r"\.[1-8]", path.suffix)]
     if not pages:
@@ -244,6 +251,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "headers alone": headers,
     "layers": rooms,
     "table of calls": table_of_calls,
+    "order of functions": order_of_functions,
     "sparse": sparse,
     "gcc -fanalyzer": analyzer,
     "Python lint": ruff,
