@@ -6,6 +6,8 @@
 #include "pmpi.h"
 #include "type_sizes.h"
 
+bool oc_abi_has_world;
+
 static MPI_Comm blamed(int i)
 {
 	return i ? oc_abi.comm_self : oc_abi.comm_world;
@@ -13,11 +15,13 @@ static MPI_Comm blamed(int i)
 
 static int count_blamed(void)
 {
-	return oc_abi_blames_self ? OC_ABI_BLAMED : 1;
+	return oc_abi_blames_self && oc_abi_has_world ? OC_ABI_BLAMED : 1;
 }
 
 int oc_abi_silence(MPI_Errhandler before[OC_ABI_BLAMED])
 {
+	if (!oc_abi_has_world && !oc_abi_blames_world())
+		return -EOPNOTSUPP;
 	for (int i = 0; i < count_blamed(); i++)
 		if (pmpi()->Comm_get_errhandler(blamed(i), &before[i]) ||
 		    pmpi()->Comm_set_errhandler(blamed(i), oc_abi.errors_return))

@@ -27,6 +27,13 @@ struct oc_abi {
 
 extern struct oc_abi oc_abi;
 
+/* Between MPI_Init and MPI_Finalize: a program of sessions alone has no MPI_COMM_WORLD. */
+extern bool oc_abi_has_world;
+
+/* Whether MPI_COMM_WORLD has an error handler all the same, which is asked for what concerns no
+ * communicator. */
+bool oc_abi_blames_world(void);
+
 /* The standard's groups of predefined types, by what operators they have (MPI-4.1, 6.9.2). */
 enum oc_operand {
 	OC_OPERAND_INTEGER,
@@ -84,8 +91,11 @@ bool oc_abi_is_laid_out(MPI_Datatype type, enum oc_type means);
 #define OC_ABI_BLAMED 2
 extern const bool oc_abi_blames_self;
 
-/* To ask for what a library lacks is an error. It shall be returned, not end the job. 0 or
- * -ENOENT. */
+/* A handler by which errors are returned; before oc_abi_init(), too. 0, or -ENOENT. */
+int oc_abi_find_errors_return(MPI_Errhandler *handler);
+
+/* To ask for what a library lacks is an error. It shall be returned, not end the job. 0, -ENOENT,
+ * or -EOPNOTSUPP where nobody has a handler for that. */
 int oc_abi_silence(MPI_Errhandler before[OC_ABI_BLAMED]);
 void oc_abi_restore(MPI_Errhandler before[OC_ABI_BLAMED]);
 

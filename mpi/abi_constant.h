@@ -20,7 +20,4 @@ struct oc_abi_other {
 extern const struct oc_abi_other oc_abi_others[];
 extern const size_t oc_abi_other_count;
 
-/* A handler by which errors are returned. 0, or -ENOENT. */
-int oc_abi_find_errors_return(MPI_Errhandler *handler);
-
 #endif

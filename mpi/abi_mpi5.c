@@ -35,7 +35,7 @@ static void leave(MPI_Comm *comm, int *code, ...)
  * lasts as long as the MPI does. Not in MPICH 5.0: there the call is a success after such a
  * handler.
  */
-int oc_abi_find_errors_return(MPI_Errhandler *handler)
+static MPI_Errhandler known_errors_return(void)
 {
 	static const struct {
 		const char *begins;
@@ -44,13 +44,21 @@ int oc_abi_find_errors_return(MPI_Errhandler *handler)
 	char name[MPI_MAX_LIBRARY_VERSION_STRING];
 
 	oc_pmpi_name(name, sizeof(name));
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strncmp(name, known[i].begins, strlen(known[i].begins)) != 0)
-			continue;
-		*handler = (MPI_Errhandler)known[i].value;
-		return 0;
-	}
-	return pmpi()->Comm_create_errhandler(leave, handler) ? -ENOENT : 0;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strncmp(name, known[i].begins, strlen(known[i].begins)))
+			return (MPI_Errhandler)known[i].value;
+	return NULL;
+}
+
+int oc_abi_find_errors_return(MPI_Errhandler *handler)
+{
+	*handler = known_errors_return();
+	return *handler || !pmpi()->Comm_create_errhandler(leave, handler) ? 0 : -ENOENT;
+}
+
+bool oc_abi_blames_world(void)
+{
+	return known_errors_return();
 }
 
 /* Those of the standard are below 4096, where no object lies. */

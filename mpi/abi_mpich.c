@@ -33,6 +33,11 @@ int oc_abi_find_errors_return(MPI_Errhandler *handler)
 	return 0;
 }
 
+bool oc_abi_blames_world(void)
+{
+	return true;
+}
+
 /* Handles say what they are of (bits 26 to 29), and whether it was made (31) or is built in. */
 bool oc_abi_op_is_user(MPI_Op op)
 {

@@ -124,8 +124,16 @@ static struct {
 	{"ompi_mpi_op_no_op", NULL},
 };
 
+int oc_abi_find_errors_return(MPI_Errhandler *handler)
+{
+	*handler = oc_pmpi_symbol("ompi_mpi_errors_return");
+	return *handler ? 0 : -ENOENT;
+}
+
 int oc_abi_init(void)
 {
+	if (oc_abi_find_errors_return(&oc_abi.errors_return))
+		return -ENOENT;
 	oc_abi.comm_world = oc_pmpi_symbol("ompi_mpi_comm_world");
 	oc_abi.comm_self = oc_pmpi_symbol("ompi_mpi_comm_self");
 	oc_abi.comm_null = oc_pmpi_symbol("ompi_mpi_comm_null");
@@ -134,7 +142,6 @@ int oc_abi_init(void)
 	oc_abi.integer = oc_pmpi_symbol("ompi_mpi_int");
 	oc_abi.land = oc_pmpi_symbol("ompi_mpi_op_land");
 	oc_abi.info_null = oc_pmpi_symbol("ompi_mpi_info_null");
-	oc_abi.errors_return = oc_pmpi_symbol("ompi_mpi_errors_return");
 	oc_abi.errors_are_fatal = oc_pmpi_symbol("ompi_mpi_errors_are_fatal");
 	/* The most used first: mpi/type_sizes.h. */
 	oc_type_sizes_add(oc_abi.byte);
@@ -154,8 +161,7 @@ int oc_abi_init(void)
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
 		strangers[i].handle = oc_pmpi_symbol(strangers[i].name);
 	return oc_abi.comm_world && oc_abi.comm_self && oc_abi.byte && oc_abi.integer &&
-			       oc_abi.land && oc_abi.info_null && oc_abi.errors_return &&
-			       oc_abi.errors_are_fatal
+			       oc_abi.land && oc_abi.info_null && oc_abi.errors_are_fatal
 		       ? 0
 		       : -ENOENT;
 }
@@ -202,6 +208,11 @@ MPI_Op oc_abi_op_handle(enum oc_calc_op op)
 	while (ops[i].op != op)
 		i++;
 	return ops[i].handle;
+}
+
+bool oc_abi_blames_world(void)
+{
+	return false;
 }
 
 bool oc_abi_op_is_user(MPI_Op op)

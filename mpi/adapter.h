@@ -59,17 +59,18 @@ struct oc_agreed {
 };
 
 struct oc_adapter {
-	bool active;	  /* between MPI_Init and MPI_Finalize, with a node of >= 2 */
+	bool active; /* between MPI_Init and MPI_Finalize, or in sessions, with a node of >= 2 */
 	bool knows_types; /* the MPI is ours: its handles mean something */
 	const char *idle; /* there too, if not: why */
 	bool first;	  /* of the ranks here: speaks for them */
 	struct oc_node *node;
 	struct oc_agreed agreed;
 	int keyval;
+	MPI_Comm alone;	    /* MPI_COMM_SELF, or what sessions have for it */
 	MPI_Comm self;	    /* private: where progress is driven and data converted */
 	MPI_Request never;  /* a receive there that nobody sends to, unless probes do */
 	int *node_of_world; /* world rank -> node rank or -1 */
-	int world_size;
+	int world_size, world_rank;
 	MPI_Group world_group;
 };
 extern struct oc_adapter oc_adapter;

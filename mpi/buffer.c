@@ -27,8 +27,8 @@ int oc_buffer_setup(void)
 	unsigned char out[64];
 	int at = 0;
 
-	if (pmpi()->Pack(in, 4, oc_abi.byte, out, sizeof(out), &at, oc_abi.comm_self) || at != 4 ||
-	    pmpi()->Pack(in + 4, 4, oc_abi.byte, out, sizeof(out), &at, oc_abi.comm_self))
+	if (pmpi()->Pack(in, 4, oc_abi.byte, out, sizeof(out), &at, oc_adapter.alone) || at != 4 ||
+	    pmpi()->Pack(in + 4, 4, oc_abi.byte, out, sizeof(out), &at, oc_adapter.alone))
 		return -EOPNOTSUPP;
 	return at == 8 && !memcmp(in, out, 8) ? 0 : -EOPNOTSUPP;
 }

@@ -48,6 +48,7 @@ static const char *const outcomes[OC_OUTCOME_COUNT] = {
 
 /* Where in the record the cell is, plus one; 0: it has none yet. */
 static uint16_t places[OC_COLL_COUNT][CLASSES][OC_OUTCOME_COUNT];
+static unsigned int used; /* cells */
 
 static unsigned int class_of(uint64_t size)
 {
@@ -67,7 +68,6 @@ static struct oc_record_cell *add_cell(uint16_t *place, const char *call, const 
 				       uint64_t size)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static unsigned int used;
 	struct oc_record_cell *cell;
 
 	pthread_mutex_lock(&lock);
@@ -98,6 +98,12 @@ static struct oc_record_cell *cell_of(const struct oc_call *call)
 	return at ? &oc_record->cell[at - 1]
 		  : add_cell(place, colls[call->coll], outcomes[call->outcome],
 			     size_of_class(class));
+}
+
+void oc_call_count_anew(void)
+{
+	memset(places, 0, sizeof(places));
+	used = 0;
 }
 
 static uint64_t total_of(struct oc_counts counts, MPI_Datatype type, int size)

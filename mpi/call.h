@@ -59,6 +59,9 @@ struct oc_call {
 
 void oc_call_count(struct oc_call *call, int err);
 
+/* The record is a new one. No call is under way. */
+void oc_call_count_anew(void);
+
 static inline struct oc_call oc_call_begin(enum oc_coll coll, int root, MPI_Comm comm)
 {
 	return (struct oc_call){

@@ -109,8 +109,8 @@ static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 	struct oc_comm *oc = value;
 
 	__atomic_add_fetch(&oc_comm_freed, 1, __ATOMIC_RELEASE);
-	/* A communicator the program never freed may outlive the node. */
-	if (oc->group && oc_adapter.node)
+	/* A communicator the program never freed may outlive the node, and the key. */
+	if (oc->group && oc_adapter.node && keyval == oc_adapter.keyval)
 		oc_group_destroy(oc->group);
 	comm_free(oc);
 	return MPI_SUCCESS;
@@ -120,7 +120,7 @@ int oc_comm_setup(void)
 {
 	if (pmpi()->Comm_create_keyval(comm_copied, comm_deleted, &oc_adapter.keyval, NULL))
 		return -EIO;
-	if (pmpi()->Comm_dup(oc_abi.comm_self, &oc_adapter.self))
+	if (pmpi()->Comm_dup(oc_adapter.alone, &oc_adapter.self))
 		goto out_keyval;
 	/* What fails here is a call on another communicator, and reported there. */
 	if (pmpi()->Comm_set_errhandler(oc_adapter.self, oc_abi.errors_return))
@@ -139,17 +139,20 @@ out_keyval:
 void oc_comm_teardown(void)
 {
 	struct oc_comm *oc;
-	int found = 0;
+	int found = 0, key;
 
+	__atomic_add_fetch(&oc_comm_freed, 1, __ATOMIC_RELEASE);
 	/* MPI_COMM_WORLD is never freed. */
-	if (!pmpi()->Comm_get_attr(oc_abi.comm_world, oc_adapter.keyval, &oc, &found) && found)
+	if (oc_abi_has_world &&
+	    !pmpi()->Comm_get_attr(oc_abi.comm_world, oc_adapter.keyval, &oc, &found) && found)
 		pmpi()->Comm_delete_attr(oc_abi.comm_world, oc_adapter.keyval);
 	if (!oc_abi_probe_moves) {
 		pmpi()->Cancel(&oc_adapter.never);
 		pmpi()->Wait(&oc_adapter.never, MPI_STATUS_IGNORE);
 	}
 	pmpi()->Comm_free(&oc_adapter.self);
-	pmpi()->Comm_free_keyval(&oc_adapter.keyval);
+	key = oc_adapter.keyval;
+	pmpi()->Comm_free_keyval(&key);
 }
 
 /* True if all members are processes of this node. */

@@ -100,8 +100,12 @@ static void announce(void)
 void oc_discovery_announce(void)
 {
 	struct oc_launcher said;
-	int err = oc_launcher_ask(&said);
+	int err;
 
+	/* A session came first. */
+	if (self.fd >= 0)
+		return;
+	err = oc_launcher_ask(&said);
 	if (err == -ENOENT)
 		return;
 	self.named = true;

@@ -59,7 +59,7 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHER, root, comm);
 	struct oc_comm *oc = NULL;
-	size_t bytes;
+	size_t bytes = 0;
 	int rank, err;
 
 	if (!oc_comm_rank(&call, comm, &rank))

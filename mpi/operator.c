@@ -34,6 +34,9 @@ static unsigned int nlearned;
 static uint64_t digest;
 
 /* An MPI that was told not to look at arguments would call functions that it has not. */
+/* Whether the MPI says, and may be asked, what it has. */
+static bool answers;
+
 static bool looks_at_arguments(void)
 {
 	MPI_Count size;
@@ -76,7 +79,7 @@ static void learn_calc(MPI_Datatype type, enum oc_type means)
 {
 	uint32_t ops = known_to_calc(means);
 
-	learn(type, means, oc_type_size(means), looks_at_arguments() ? taken(type, ops) : ops);
+	learn(type, means, oc_type_size(means), answers ? taken(type, ops) : ops);
 }
 
 /* Which of those that the standard has on a type that CALC does not know, if the MPI has it. */
@@ -85,7 +88,7 @@ static void learn_other(MPI_Datatype type, enum oc_operand operand)
 	MPI_Count size;
 	MPI_Aint low, extent;
 
-	if (!type || type == oc_abi.type_null || !looks_at_arguments())
+	if (!type || type == oc_abi.type_null || !answers)
 		return;
 	if (pmpi()->Type_size_x(type, &size) || size <= 0 ||
 	    pmpi()->Type_get_extent(type, &low, &extent) || low || extent < size ||
@@ -112,9 +115,11 @@ int oc_operator_setup(void)
 {
 	MPI_Errhandler before[OC_ABI_BLAMED];
 	struct oc_abi_type at;
+	int err = oc_abi_silence(before);
 
-	if (oc_abi_silence(before))
-		return -ENOENT;
+	if (err && err != -EOPNOTSUPP)
+		return err;
+	answers = !err && looks_at_arguments();
 	nlearned = 0;
 	digest = 0;
 	for (size_t i = 0; oc_abi_type_at(i, &at); i++) {
@@ -127,7 +132,8 @@ int oc_operator_setup(void)
 		if (nlearned > before_it)
 			add_to_digest(i, &learned[before_it]);
 	}
-	oc_abi_restore(before);
+	if (!err)
+		oc_abi_restore(before);
 	return 0;
 }
 

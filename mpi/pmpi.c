@@ -50,6 +50,11 @@ static const struct {
 	{"PMPI_Neighbor_alltoallw", offsetof(struct oc_pmpi, Neighbor_alltoallw)},
 	{"PMPI_Alloc_mem", offsetof(struct oc_pmpi, Alloc_mem)},
 	{"PMPI_Free_mem", offsetof(struct oc_pmpi, Free_mem)},
+	{"PMPI_Session_init", offsetof(struct oc_pmpi, Session_init)},
+	{"PMPI_Session_finalize", offsetof(struct oc_pmpi, Session_finalize)},
+	{"PMPI_Comm_create_from_group", offsetof(struct oc_pmpi, Comm_create_from_group)},
+	{"PMPI_Intercomm_create_from_groups",
+	 offsetof(struct oc_pmpi, Intercomm_create_from_groups)},
 	{"PMPI_Bcast_c", offsetof(struct oc_pmpi, Bcast_c)},
 	{"PMPI_Scatter_c", offsetof(struct oc_pmpi, Scatter_c)},
 	{"PMPI_Scatterv_c", offsetof(struct oc_pmpi, Scatterv_c)},
@@ -109,8 +114,11 @@ static const struct {
 	{"PMPI_Errhandler_free", offsetof(struct oc_pmpi, Errhandler_free)},
 	{"PMPI_Add_error_code", offsetof(struct oc_pmpi, Add_error_code)},
 	{"PMPI_Add_error_string", offsetof(struct oc_pmpi, Add_error_string)},
+	{"PMPI_Group_from_session_pset", offsetof(struct oc_pmpi, Group_from_session_pset)},
+	{"PMPI_Group_compare", offsetof(struct oc_pmpi, Group_compare)},
 	{"PMPI_Group_translate_ranks", offsetof(struct oc_pmpi, Group_translate_ranks)},
 	{"PMPI_Group_size", offsetof(struct oc_pmpi, Group_size)},
+	{"PMPI_Group_rank", offsetof(struct oc_pmpi, Group_rank)},
 	{"PMPI_Group_incl", offsetof(struct oc_pmpi, Group_incl)},
 	{"PMPI_Group_free", offsetof(struct oc_pmpi, Group_free)},
 	{"PMPI_Topo_test", offsetof(struct oc_pmpi, Topo_test)},
@@ -192,10 +200,11 @@ static void *foreign_function(const char *pmpi_name)
 	return next ? next : dlsym(RTLD_NEXT, pmpi_name + 1);
 }
 
-/* Calls with large counts, which came with MPI 4. */
-static bool is_large(const char *name)
+/* Calls with large counts and those of sessions, which came with MPI 4. */
+static bool is_new(const char *name)
 {
-	return !strcmp(name + strlen(name) - 2, "_c");
+	return !strcmp(name + strlen(name) - 2, "_c") || strcasestr(name, "session") ||
+	       strstr(name, "_from_group");
 }
 
 const struct oc_pmpi *oc_pmpi_resolve(void)
@@ -208,7 +217,7 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 		void *function = library ? oc_lookup_next(library, entries[i].name)
 					 : foreign_function(entries[i].name);
 
-		if (!function && (library ? !is_large(entries[i].name) : !i)) {
+		if (!function && (library ? !is_new(entries[i].name) : !i)) {
 			fprintf(stderr,
 				"onecopy: no %s in an MPI library this preload is made for (%s); "
 				"run the program without onecopy\n",

@@ -55,6 +55,13 @@ struct oc_pmpi {
 				  MPI_Comm);
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
+	/* interposed, NULL where the MPI has no sessions */
+	int (*Session_init)(MPI_Info, MPI_Errhandler, MPI_Session *);
+	int (*Session_finalize)(MPI_Session *);
+	int (*Comm_create_from_group)(MPI_Group, const char *, MPI_Info, MPI_Errhandler,
+				      MPI_Comm *);
+	int (*Intercomm_create_from_groups)(MPI_Group, int, MPI_Group, int, const char *, MPI_Info,
+					    MPI_Errhandler, MPI_Comm *);
 	/* interposed, NULL where the MPI has no large counts */
 	int (*Bcast_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm);
 	int (*Scatter_c)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype,
@@ -138,8 +145,11 @@ struct oc_pmpi {
 	int (*Errhandler_free)(MPI_Errhandler *);
 	int (*Add_error_code)(int, int *);
 	int (*Add_error_string)(int, const char *);
+	int (*Group_from_session_pset)(MPI_Session, const char *, MPI_Group *); /* or NULL */
+	int (*Group_compare)(MPI_Group, MPI_Group, int *);
 	int (*Group_translate_ranks)(MPI_Group, int, const int *, MPI_Group, int *);
 	int (*Group_size)(MPI_Group, int *);
+	int (*Group_rank)(MPI_Group, int *);
 	int (*Group_incl)(MPI_Group, int, const int *, MPI_Group *);
 	int (*Group_free)(MPI_Group *);
 	int (*Topo_test)(MPI_Comm, int *);

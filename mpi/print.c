@@ -111,6 +111,7 @@ int oc_record_print(const struct oc_record *record, const char *path)
 	ssize_t done;
 	int fd;
 
+	line.used = 0;
 	put(&line, "{\"rank\":%u,\"nranks\":%u,", record->node_rank,
 	    record->node_size ? record->node_size : 1);
 	put_text(&line, "version", record->version);

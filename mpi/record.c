@@ -20,7 +20,8 @@
 
 struct oc_record *oc_record;
 
-static bool in_file; /* else it is to be printed */
+static bool in_file;	       /* else it is to be printed */
+static struct oc_record *kept; /* of sessions that have ended: more may follow */
 
 static bool names_directory(const char *path)
 {
@@ -92,7 +93,7 @@ close_file:
 	return err;
 }
 
-void oc_record_open(void)
+bool oc_record_open(void)
 {
 	static struct oc_record record;
 	struct oc_record *mapped = NULL;
@@ -100,7 +101,12 @@ void oc_record_open(void)
 	int err;
 
 	if (!path || oc_record)
-		return;
+		return false;
+	if (kept) {
+		__atomic_store_n(&oc_record, kept, __ATOMIC_RELEASE);
+		return false;
+	}
+	record = (struct oc_record){0};
 	memcpy(record.magic, OC_RECORD_MAGIC, sizeof(record.magic));
 	record.pid = (uint32_t)getpid();
 	record.job = oc_discovery_job();
@@ -111,13 +117,14 @@ void oc_record_open(void)
 	in_file = names_directory(path);
 	if (!in_file) {
 		__atomic_store_n(&oc_record, &record, __ATOMIC_RELEASE);
-		return;
+		return true;
 	}
 	err = map_file(path, &record, &mapped);
 	if (err)
 		oc_note("no statistics of this rank: no file in %s: %s", path, strerror(-err));
 	else
 		__atomic_store_n(&oc_record, mapped, __ATOMIC_RELEASE);
+	return !err;
 }
 
 static void copy_text(char *to, size_t size, const char *text)
@@ -136,14 +143,12 @@ void oc_record_start(void)
 {
 	const struct oc_node *node = oc_adapter.node;
 	struct oc_record *record = oc_record;
-	int rank, size;
 
 	if (!record)
 		return;
-	if (oc_adapter.knows_types && !pmpi()->Comm_rank(oc_abi.comm_world, &rank) &&
-	    !pmpi()->Comm_size(oc_abi.comm_world, &size)) {
-		record->world_rank = (uint32_t)rank;
-		record->world_size = (uint32_t)size;
+	if (oc_adapter.knows_types) {
+		record->world_rank = (uint32_t)oc_adapter.world_rank;
+		record->world_size = (uint32_t)oc_adapter.world_size;
 		oc_pmpi_name(record->mpi, sizeof(record->mpi));
 	}
 	if (oc_adapter.active) {
@@ -156,7 +161,9 @@ void oc_record_start(void)
 		copy_text(record->heap, sizeof(record->heap), heap_state());
 	}
 	copy_text(record->idle, sizeof(record->idle), oc_adapter.idle);
-	record->start_ns = record->end_ns = oc_clock_ns();
+	record->end_ns = oc_clock_ns();
+	if (record != kept)
+		record->start_ns = record->end_ns;
 	__atomic_store_n(&record->state, OC_RECORD_RUNNING, __ATOMIC_RELEASE);
 }
 
@@ -170,8 +177,10 @@ void oc_record_finish(void)
 	__atomic_store_n(&oc_record, NULL, __ATOMIC_RELEASE);
 	record->end_ns = oc_clock_ns();
 	record->state = OC_RECORD_FINISHED;
-	if (in_file)
+	if (in_file) {
+		kept = record;
 		return;
+	}
 	err = oc_record_print(record, oc_env()->stats);
 	if (err)
 		oc_note("cannot write statistics to %s: %s", oc_env()->stats, strerror(-err));

@@ -181,10 +181,13 @@ def headers() -> list[str]:
     names = {path.parent for path in ours if ROOT / "lib" not in path.parents and path.parent.name != "onecopy"}
     directories = sorted(paths | names)
     include = [f"-I{directory}" for directory in directories]
+    programs = [ROOT / name for name in ("tests", "bench", "examples")]
     mpi_flags = run(tool("mpicc"), "--showme:compile")[1].split()
 
     def one(path: Path) -> list[str]:
-        kinds = [["-x", "c", "-std=gnu11", "-D_GNU_SOURCE", *mpi_flags]]
+        # Programs are made for an MPI, the library for its ABI.
+        mpi = mpi_flags if any(map(path.is_relative_to, programs)) else [f"-I{ROOT}/abi/openmpi4"]
+        kinds = [["-x", "c", "-std=gnu11", "-D_GNU_SOURCE", *mpi]]
         if path.is_relative_to(ROOT / "include"):
             kinds += [["-x", "c", "-std=c99", "-pedantic"], ["-x", "c++", "-std=c++11", "-pedantic"]]
         argv = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter"]

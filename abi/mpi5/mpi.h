@@ -225,5 +225,6 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 
 #include "../calls.inc"
 #include "../calls_large.inc"
+#include "../calls_sessions.inc"
 
 #endif

@@ -212,5 +212,6 @@ typedef int MPI_Datatype;
 
 #include "../calls.inc"
 #include "../calls_large.inc"
+#include "../calls_sessions.inc"
 
 #endif

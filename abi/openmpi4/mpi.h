@@ -23,6 +23,7 @@ typedef struct ompi_message_t *MPI_Message;
 typedef struct ompi_op_t *MPI_Op;
 typedef struct ompi_request_t *MPI_Request;
 typedef struct ompi_win_t *MPI_Win;
+typedef struct ompi_instance_t *MPI_Session; /* Open MPI 5 */
 
 typedef struct ompi_status_public_t {
 	int MPI_SOURCE;
@@ -111,5 +112,6 @@ typedef struct ompi_status_public_t {
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 
 #include "../calls.inc"
+#include "../calls_sessions.inc"
 
 #endif

@@ -84,6 +84,26 @@ static void reap(void)
 	pthread_mutex_unlock(&leaving.lock);
 }
 
+void oc_group_forget(const struct oc_node *node)
+{
+	struct oc_group **at = &leaving.first;
+
+	pthread_mutex_lock(&leaving.lock);
+	while (*at) {
+		struct oc_group *group = *at;
+
+		if (group->node != node) {
+			at = &group->next;
+			continue;
+		}
+		*at = group->next;
+		oc_board_put(group->board_index, group->seq);
+		group->ring = (struct oc_keep){0};
+		group_free(group);
+	}
+	pthread_mutex_unlock(&leaving.lock);
+}
+
 static struct oc_group *group_alloc(struct oc_node *node, uint32_t size)
 {
 	struct oc_group *group = calloc(1, sizeof(*group));

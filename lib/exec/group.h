@@ -111,6 +111,10 @@ int oc_group_create(struct oc_group *group, const struct oc_group_card *cards, u
  * under way. */
 void oc_group_destroy(struct oc_group *group);
 
+/* This process leaves @node: no group of it is used any more. Peers may be behind, and at rings:
+ * those stay where they are. */
+void oc_group_forget(const struct oc_node *node);
+
 /* Gives the next operation its number. It is under way until oc_group_retire(). */
 void oc_group_issue(struct oc_group *group, struct oc_issued *op);
 

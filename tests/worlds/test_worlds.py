@@ -18,7 +18,8 @@ RANKS = 3
 # Calls of each collective in the programs, and what of them is made of sessions.
 COPIES = 16
 VARIABLES = 4
-INSIDE = 7
+#: Ways of sessions in which all is served that each rank does.
+SERVED = {"only": 1, "again": 1, "inside": 7, "across": 8, "two": 4, "backwards": 1}
 
 # Alone: one session after another is too much for them.
 ONE_SESSION = ("openmpi5", "debian")
@@ -51,19 +52,44 @@ def test_left_to_the_mpi(runner: Runner, program: MakeProgram) -> None:
         assert line["calls"]["alltoallw"]["passed"] >= 1
 
 
-@pytest.mark.parametrize("how", ["only", "again", "inside", "across"])
+@pytest.mark.parametrize("how", ["only", "again", "inside", "across", "two", "backwards", "part", "threads"])
 def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
-    """Without MPI_Init nothing is served; with it, communicators of sessions as all others, while MPI_COMM_WORLD is
-    there."""
+    """Communicators of sessions are served as all others, with and without MPI_Init; where the first one has not all
+    ranks, or ranks differ in which is the first, as threads may make them, none is."""
     if not has_sessions(runner):
         pytest.skip(f"{runner.mpi.name} has no sessions")
     if how == "again" and runner.mpi.name in ONE_SESSION:
         pytest.skip(f"{runner.mpi.name} alone crashes in its second session")
-    path = compare(runner, program("sessions"), how)
-    if how == "inside":
-        assert served(path, "bcast") == served(path, "allreduce") == [INSIDE] * RANKS
-    if how in ("only", "again"):
-        assert not stats(path)
+    if how == "threads" and runner.mpi.name == "openmpi5":
+        pytest.skip("Open MPI 5 alone hangs where threads make communicators of groups at once")
+    path = compare(runner, program("sessions", "-pthread"), how)
+    if how in SERVED:
+        assert (
+            served(path, "bcast") == served(path, "allreduce") == [SERVED[how]] * (3 if how == "again" else 1) * RANKS
+        )
+    elif how == "part":
+        assert {line["idle"] for line in stats(path)} == {
+            "no MPI_Init, and no session's first communicator had all ranks",
+            "no other rank on this machine runs under onecopy",
+        }
+    else:
+        assert len(set(served(path, "bcast"))) == 1
+
+
+def test_sessions_without(runner: Runner, program: MakeProgram) -> None:
+    """A rank without the library, which nobody may wait for: the others are served among themselves, but none is with
+    it."""
+    if not has_sessions(runner):
+        pytest.skip(f"{runner.mpi.name} has no sessions")
+    path = runner.cwd / "stats"
+    preload = f"export LD_PRELOAD={runner.library()} ONECOPY_MIN=1 ONECOPY_STATS={path}"
+    script = f'[ ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} = {RANKS - 1} ] || {preload}; exec "$@"'
+    runner.mpirun(RANKS, "sh", "-c", script, "sh", program("sessions", "-pthread"), "without", preload=False)
+    lines = stats(path)
+    assert len(lines) == RANKS - 1
+    for line in lines:
+        assert not line["idle"]
+        assert not any(call["served"] for call in line["calls"].values())
 
 
 def test_communicators(runner: Runner, program: MakeProgram) -> None:
