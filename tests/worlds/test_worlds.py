@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import longform
 import pytest
 from job import JobError
 from mpi.programs import MakeProgram
@@ -52,7 +53,10 @@ def test_left_to_the_mpi(runner: Runner, program: MakeProgram) -> None:
         assert line["calls"]["alltoallw"]["passed"] >= 1
 
 
-@pytest.mark.parametrize("how", ["only", "again", "inside", "across", "two", "backwards", "part", "threads"])
+WAYS = ("only", "again", "inside", "across", "two", "backwards", "part", "threads")
+
+
+@pytest.mark.parametrize("how", [longform.param(how, short=how in ("only", "across"), minutes=0.2) for how in WAYS])
 def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
     """Communicators of sessions are served as all others, with and without MPI_Init; where the first one has not all
     ranks, or ranks differ in which is the first, as threads may make them, none is."""
