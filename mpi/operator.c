@@ -9,6 +9,7 @@
 #include "buffer.h"
 #include "bytes/calc.h"
 #include "type_sizes.h"
+#include "typemap.h"
 
 #define BIT(op)	    (UINT32_C(1) << (op))
 #define LEARNED_MAX 128
@@ -172,7 +173,10 @@ bool oc_operator_bind(struct oc_operator *own, struct oc_bind *bind, MPI_Op op, 
 	enum oc_calc_op calc = oc_abi_op(op);
 	size_t size = known->size;
 
-	if (calc ? !(known->ops & BIT(calc)) : !oc_abi_op_is_user(op))
+	/* A user's operator on numbers may take all of them for one thing, a list or a structure.
+	 * It should not, but does well where MPIs do not cut such vectors. */
+	if (calc ? !(known->ops & BIT(calc))
+		 : !oc_abi_op_is_user(op) || oc_typemap_is_predefined(type))
 		return false;
 	if (calc && known->means) {
 		bind->op = calc;

@@ -214,6 +214,28 @@ bool oc_typemap_is_leaf(int combiner)
 	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
+bool oc_typemap_is_predefined(MPI_Datatype type)
+{
+	int integers, addresses, types, combiner;
+	MPI_Datatype inner;
+	bool is;
+
+	if (oc_type_is_plain(type))
+		return true;
+	if (!oc_typemap_envelope(type, &integers, &addresses, &types, &combiner))
+		return false;
+	if (oc_typemap_is_leaf(combiner))
+		return true;
+	if (combiner != MPI_COMBINER_DUP ||
+	    pmpi()->Type_get_contents(type, 0, 0, 1, NULL, NULL, &inner))
+		return false;
+	is = oc_typemap_is_predefined(inner);
+	if (!oc_typemap_envelope(inner, &integers, &addresses, &types, &combiner) ||
+	    !oc_typemap_is_leaf(combiner))
+		pmpi()->Type_free(&inner);
+	return is;
+}
+
 /* Pairs of a value and an index may have gaps, and are short. */
 static int add_leaf(struct runs *runs, MPI_Datatype type)
 {

@@ -29,6 +29,9 @@ bool oc_typemap_envelope(MPI_Datatype type, int *integers, int *addresses, int *
 /* Predefined, or as good as (MPI_Type_create_f90_real and its like): nobody frees it. */
 bool oc_typemap_is_leaf(int combiner);
 
+/* A predefined type, or a duplicate of one. */
+bool oc_typemap_is_predefined(MPI_Datatype type);
+
 /* An element of a type that is committed; NULL: it had better be packed. To be given back. */
 struct oc_typemap *oc_typemap_get(MPI_Datatype type);
 void oc_typemap_put(struct oc_typemap *map);

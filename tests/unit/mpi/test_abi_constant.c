@@ -30,6 +30,11 @@ struct oc_pmpi oc_pmpi_table;
 int oc_pmpi_resolved = 1;
 struct oc_adapter oc_adapter;
 
+bool oc_typemap_is_predefined(MPI_Datatype type)
+{
+	return false;
+}
+
 bool oc_type_contiguous(MPI_Datatype type)
 {
 	return type != oc_abi.type_null;
@@ -194,6 +199,7 @@ int main(void)
 {
 	int failed, status;
 
+	oc_abi_has_world = true;
 	oc_pmpi_table.Type_size_x = size_x;
 	oc_pmpi_table.Type_get_extent = get_extent;
 	oc_pmpi_table.Comm_get_errhandler = get_errhandler;
