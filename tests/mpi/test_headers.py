@@ -67,6 +67,11 @@ def ask(tmp_path: Path, name: str, asked: dict[str, str], *flags: str) -> dict[s
     return {key: int(value) for key, _, value in (line.partition("\t") for line in said.splitlines())}
 
 
+def has_sessions(header: Path) -> bool:
+    """Which came with MPI 4: Open MPI 4 has none, in the ABI that Open MPI 5 has."""
+    return "MPI_Session" in header.read_text(errors="replace")
+
+
 @pytest.mark.parametrize(("abi", "where"), CASES or [("none", Path())], ids=lambda value: str(value).strip("/"))
 def test_headers_agree(tmp_path: Path, abi: str, where: Path) -> None:
     if abi == "none":
@@ -77,6 +82,8 @@ def test_headers_agree(tmp_path: Path, abi: str, where: Path) -> None:
         where = tmp_path
     asked = questions((ABI / abi / "mpi.h").read_text())
     assert len(asked) > 80
+    if not has_sessions(where / "mpi.h"):
+        asked = {key: value for key, value in asked.items() if "MPI_Session" not in key}
     ours = ask(tmp_path, "ours", asked, f"-I{ABI / abi}")
     theirs = ask(tmp_path, "theirs", asked, f"-I{where}", *(["-DMPI_ABI"] if abi == "mpi5" else []))
     assert {key: (ours[key], theirs[key]) for key in asked if ours[key] != theirs[key]} == {}
@@ -90,6 +97,8 @@ def test_functions_agree(tmp_path: Path, abi: str, where: Path) -> None:
     header = where / ("mpi_abi.h" if abi == "mpi5" else "mpi.h")
     source = tmp_path / "functions.c"
     calls = re.findall(r"calls\w*\.inc", (ABI / abi / "mpi.h").read_text())
+    if not has_sessions(header):
+        calls.remove("calls_sessions.inc")
     source.write_text("\n".join([f'#include "{header}"', *(f'#include "{ABI / name}"' for name in calls), ""]))
     done = subprocess.run(
         ["cc", "-std=gnu11", "-fsyntax-only", "-Werror", f"-I{where}", str(source)],
