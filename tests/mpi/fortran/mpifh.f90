@@ -12,7 +12,7 @@ program mpifh
   double precision, allocatable :: x(:)
   logical, allocatable :: flags(:)
   integer :: ring
-  integer :: rank, ranks, ierr, i, r, j, op
+  integer :: rank, ranks, ierr, i, r, j, op, item
   external :: latest
 
   call MPI_Init(ierr)
@@ -38,14 +38,17 @@ program mpifh
 
   ! The latest of a rank's own and those below it that has one.
   call MPI_Op_create(latest, .false., op, ierr)
+  call MPI_Type_contiguous(1, MPI_INTEGER, item, ierr)
+  call MPI_Type_commit(item, ierr)
   data = [(merge(i + rank, -1, mod(i + rank, 3) == 0), i=1, n)]
-  call MPI_Scan(data, sums, n, MPI_INTEGER, op, MPI_COMM_WORLD, ierr)
+  call MPI_Scan(data, sums, n, item, op, MPI_COMM_WORLD, ierr)
   data = -1
   do r = 0, rank
     where ([(mod(i + r, 3) == 0, i=1, n)]) data = [(i + r, i=1, n)]
   end do
   call expect(all(sums == data), 'scan')
   call MPI_Op_free(op, ierr)
+  call MPI_Type_free(item, ierr)
 
   counts = [(n - 1000 * r, r=1, ranks)]
   displs(1) = 0
@@ -129,6 +132,6 @@ subroutine latest(a, b, len, datatype)
   integer :: len, datatype
   integer :: a(len), b(len)
 
-  if (datatype /= MPI_INTEGER) stop 3
+  if (datatype == MPI_INTEGER .or. datatype == MPI_DATATYPE_NULL) stop 3
   where (b < 0) b = a
 end subroutine

@@ -13,7 +13,7 @@ contains
     type(MPI_Datatype) :: datatype
     integer, pointer :: a(:), b(:)
 
-    if (datatype /= MPI_INTEGER) stop 3
+    if (datatype == MPI_INTEGER .or. datatype == MPI_DATATYPE_NULL) stop 3
     call c_f_pointer(invec, a, [len])
     call c_f_pointer(inoutvec, b, [len])
     where (b < 0) b = a
@@ -35,6 +35,7 @@ program usempif08
   type(MPI_Comm) :: ring
   integer :: rank, ranks, ierr, i, r, j
   type(MPI_Op) :: op
+  type(MPI_Datatype) :: item
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -59,14 +60,17 @@ program usempif08
 
   ! The latest of a rank's own and those below it that has one.
   call MPI_Op_create(latest, .false., op, ierr)
+  call MPI_Type_contiguous(1, MPI_INTEGER, item, ierr)
+  call MPI_Type_commit(item, ierr)
   data = [(merge(i + rank, -1, mod(i + rank, 3) == 0), i=1, n)]
-  call MPI_Scan(data, sums, n, MPI_INTEGER, op, MPI_COMM_WORLD, ierr)
+  call MPI_Scan(data, sums, n, item, op, MPI_COMM_WORLD, ierr)
   data = -1
   do r = 0, rank
     where ([(mod(i + r, 3) == 0, i=1, n)]) data = [(i + r, i=1, n)]
   end do
   call expect(all(sums == data), 'scan')
   call MPI_Op_free(op, ierr)
+  call MPI_Type_free(item, ierr)
 
   counts = [(n - 1000 * r, r=1, ranks)]
   displs(1) = 0
