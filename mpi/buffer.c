@@ -35,7 +35,7 @@ int oc_buffer_setup(void)
 
 bool oc_type_contiguous(MPI_Datatype type)
 {
-	int integers, addresses, types, combiner, inner_combiner, count;
+	int integers, addresses, types, combiner, count;
 	MPI_Datatype inner;
 	bool dense;
 
@@ -53,9 +53,7 @@ bool oc_type_contiguous(MPI_Datatype type)
 	if (pmpi()->Type_get_contents(type, integers, 0, 1, &count, NULL, &inner))
 		return false;
 	dense = oc_type_contiguous(inner);
-	if (!oc_typemap_envelope(inner, &integers, &addresses, &types, &inner_combiner) ||
-	    !oc_typemap_is_leaf(inner_combiner))
-		pmpi()->Type_free(&inner);
+	oc_typemap_drop(inner);
 	return dense;
 }
 

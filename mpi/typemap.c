@@ -214,6 +214,15 @@ bool oc_typemap_is_leaf(int combiner)
 	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
+void oc_typemap_drop(MPI_Datatype inner)
+{
+	int integers, addresses, types, combiner;
+
+	if (!oc_typemap_envelope(inner, &integers, &addresses, &types, &combiner) ||
+	    !oc_typemap_is_leaf(combiner))
+		pmpi()->Type_free(&inner);
+}
+
 bool oc_typemap_is_predefined(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner;
@@ -230,9 +239,7 @@ bool oc_typemap_is_predefined(MPI_Datatype type)
 	    pmpi()->Type_get_contents(type, 0, 0, 1, NULL, NULL, &inner))
 		return false;
 	is = oc_typemap_is_predefined(inner);
-	if (!oc_typemap_envelope(inner, &integers, &addresses, &types, &combiner) ||
-	    !oc_typemap_is_leaf(combiner))
-		pmpi()->Type_free(&inner);
+	oc_typemap_drop(inner);
 	return is;
 }
 
@@ -252,12 +259,8 @@ static int add_leaf(struct runs *runs, MPI_Datatype type)
 
 static void contents_free(struct contents *of)
 {
-	int integers, addresses, types, combiner;
-
 	for (int i = 0; i < of->types; i++)
-		if (!oc_typemap_envelope(of->type[i], &integers, &addresses, &types, &combiner) ||
-		    !oc_typemap_is_leaf(combiner))
-			pmpi()->Type_free(&of->type[i]);
+		oc_typemap_drop(of->type[i]);
 	free(of->integer);
 	free(of->address);
 	free(of->type);
