@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "failure.h"
+#include "pairs.h"
 #include "tune.h"
 #include "vopen.h"
 
@@ -95,31 +96,6 @@ static void join_rests(struct oc_vbuffer *out, struct oc_vbuffer *in)
 	}
 }
 
-int oc_alltoall_move(struct oc_comm *oc, enum oc_coll coll, int prepared,
-		     const struct oc_vbuffer *out, const struct oc_vbuffer *in,
-		     const struct oc_blocks *outs, const struct oc_blocks *ins, uint8_t *ends)
-{
-	struct oc_shape shape = oc_shape_of(oc, coll, 0, 0);
-	size_t n = (size_t)oc->size;
-	struct oc_bind bind = {
-		.send = out->at,
-		.send_bytes = out->bytes,
-		.send_layout = out->layout,
-		.recv = in->at,
-		.recv_bytes = in->bytes,
-		.recv_layout = in->layout,
-		.scratch_bytes = 3 * n * sizeof(uint64_t),
-		.scratch_init = outs->off,
-		.pair = ends,
-	};
-
-	/* To know whether a block is expected its sender looks at what its receiver expects. */
-	if (!prepared)
-		memcpy((uint64_t *)outs->len + n, ins->len, n * sizeof(*ins->len));
-	shape.stream = oc_streams(in->bytes);
-	return oc_serve_blocks(oc, prepared, &shape, outs, ins, &bind);
-}
-
 /* What the MPI is to have is in the rest[] of both, which the caller closes, then, whatever failed.
  * @send is NULL in place, where both have the same rest[]. A failure. */
 static int serve_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_vector *send,
@@ -140,9 +116,9 @@ static int serve_pairs(struct oc_comm *oc, enum oc_coll coll, const struct oc_ve
 	}
 	if (!failure)
 		failure = oc_vbuffer_pack(out);
-	failure = oc_alltoall_move(oc, coll, failure, out, in,
-				   &(struct oc_blocks){out->len, out->off},
-				   &(struct oc_blocks){in->len, in->off}, ends);
+	failure = oc_pairs_exchange(oc, coll, failure, out, in,
+				    &(struct oc_blocks){out->len, out->off},
+				    &(struct oc_blocks){in->len, in->off}, ends);
 	oc_vbuffer_part(in, from, false, &parted);
 	oc_vbuffer_part(out, to, true, &parted);
 	if (!send)

@@ -8,7 +8,7 @@
 static int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		     MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
-	const struct oc_neighbor_call it = {
+	const struct oc_exchange it = {
 		.send = {.user = send, .count = scount, .type = stype},
 		.recv = {.user = recv, .count = rcount, .stride = rcount, .type = rtype},
 		.large = large,
@@ -18,31 +18,18 @@ static int allgather(bool large, const void *send, MPI_Count scount, MPI_Datatyp
 	return oc_neighbor_alike(OC_COLL_NEIGHBOR_ALLGATHER, &it, comm, oc_pass_neighbor_allgather);
 }
 
-/* The MPI has one count for all edges that leave here: the most that is left of any. */
-static MPI_Count left_to_send(const struct oc_neighbor_call *it, struct oc_counts rest,
-			      const struct oc_edges *out)
-{
-	MPI_Count most = 0;
-
-	for (int e = 0; e < out->n; e++) {
-		MPI_Count left = oc_counts_at(rest, out->block[e]);
-
-		most = left > most ? left : most;
-	}
-	return out->n ? most : it->send.count;
-}
-
-static OC_APART int serve_v(struct oc_comm *oc, const struct oc_neighbor_call *it, MPI_Comm comm)
+static OC_APART int serve_v(struct oc_comm *oc, const struct oc_exchange *it, MPI_Comm comm)
 {
 	enum oc_coll coll = OC_COLL_NEIGHBOR_ALLGATHERV;
-	struct oc_neighbor_rest rest;
+	struct oc_exchange_rest rest;
 	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
-	struct oc_counts out = {&rest.out, it->large}, in = {&rest.in, it->large};
+	struct oc_counts in = {&rest.in, it->large};
 
 	if (oc_failure_goes_on(oc, comm, coll, failure))
-		err = oc_pass_neighbor_allgatherv(
-			it->send.user, left_to_send(it, out, &oc->topology->out), it->send.type,
-			(void *)(uintptr_t)it->recv.user, in, it->recv.displs, it->recv.type, comm);
+		err = oc_pass_neighbor_allgatherv(it->send.user,
+						  oc_exchange_left(it, &rest, &oc->topology->out),
+						  it->send.type, (void *)(uintptr_t)it->recv.user,
+						  in, it->recv.displs, it->recv.type, comm);
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }
 
@@ -53,11 +40,11 @@ static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype s
 			      MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_NEIGHBOR_ALLGATHERV, 0, comm);
-	struct oc_neighbor_call it;
+	struct oc_exchange it;
 	struct oc_comm *oc;
 	int err;
 
-	it = (struct oc_neighbor_call){
+	it = (struct oc_exchange){
 		.send = {.user = send, .count = scount, .type = stype},
 		.recv = {.user = recv,
 			 .each = true,

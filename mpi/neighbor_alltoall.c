@@ -8,7 +8,7 @@
 static int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype stype, void *recv,
 		    MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
-	const struct oc_neighbor_call it = {
+	const struct oc_exchange it = {
 		.send = {.user = send, .count = scount, .stride = scount, .type = stype},
 		.recv = {.user = recv, .count = rcount, .stride = rcount, .type = rtype},
 		.large = large,
@@ -19,10 +19,10 @@ static int alltoall(bool large, const void *send, MPI_Count scount, MPI_Datatype
 }
 
 /* With these counts. */
-static int pass_blocks(const struct oc_neighbor_call *it, struct oc_counts out, struct oc_counts in,
+static int pass_blocks(const struct oc_exchange *it, struct oc_counts out, struct oc_counts in,
 		       MPI_Comm comm)
 {
-	const struct oc_neighbor_side *send = &it->send, *recv = &it->recv;
+	const struct oc_exchange_side *send = &it->send, *recv = &it->recv;
 	void *to = (void *)(uintptr_t)recv->user;
 
 	if (send->typed)
@@ -33,9 +33,9 @@ static int pass_blocks(const struct oc_neighbor_call *it, struct oc_counts out, 
 }
 
 static OC_APART int serve_blocks(struct oc_comm *oc, enum oc_coll coll,
-				 const struct oc_neighbor_call *it, MPI_Comm comm)
+				 const struct oc_exchange *it, MPI_Comm comm)
 {
-	struct oc_neighbor_rest rest;
+	struct oc_exchange_rest rest;
 	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
 	if (oc_failure_goes_on(oc, comm, coll, failure))
@@ -44,7 +44,7 @@ static OC_APART int serve_blocks(struct oc_comm *oc, enum oc_coll coll,
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }
 
-static int blocks(enum oc_coll coll, const struct oc_neighbor_call *it, MPI_Comm comm)
+static int blocks(enum oc_coll coll, const struct oc_exchange *it, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(coll, 0, comm);
 	struct oc_comm *oc = oc_neighbor_begin(&call, it, comm);
@@ -54,10 +54,10 @@ static int blocks(enum oc_coll coll, const struct oc_neighbor_call *it, MPI_Comm
 	return oc_call_end(&call, err);
 }
 
-static struct oc_neighbor_side side_of(const void *user, struct oc_counts counts,
+static struct oc_exchange_side side_of(const void *user, struct oc_counts counts,
 				       struct oc_counts displs)
 {
-	return (struct oc_neighbor_side){
+	return (struct oc_exchange_side){
 		.user = user, .each = true, .counts = counts, .displs = displs};
 }
 
@@ -67,9 +67,9 @@ static int alltoallv(const void *send, struct oc_counts scounts, struct oc_count
 		     MPI_Datatype stype, void *recv, struct oc_counts rcounts,
 		     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
-	struct oc_neighbor_call it = {.send = side_of(send, scounts, sdispls),
-				      .recv = side_of(recv, rcounts, rdispls),
-				      .large = scounts.large};
+	struct oc_exchange it = {.send = side_of(send, scounts, sdispls),
+				 .recv = side_of(recv, rcounts, rdispls),
+				 .large = scounts.large};
 
 	it.send.type = stype;
 	it.recv.type = rtype;
@@ -81,9 +81,9 @@ static int alltoallw(const void *send, struct oc_counts scounts, struct oc_count
 		     const MPI_Datatype stypes[], void *recv, struct oc_counts rcounts,
 		     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
 {
-	struct oc_neighbor_call it = {.send = side_of(send, scounts, sdispls),
-				      .recv = side_of(recv, rcounts, rdispls),
-				      .large = scounts.large};
+	struct oc_exchange it = {.send = side_of(send, scounts, sdispls),
+				 .recv = side_of(recv, rcounts, rdispls),
+				 .large = scounts.large};
 
 	it.send.typed = it.recv.typed = true;
 	it.send.types = stypes;
