@@ -63,6 +63,7 @@ struct oc_adapter {
 	bool knows_types; /* the MPI is ours: its handles mean something */
 	const char *idle; /* there too, if not: why */
 	bool first;	  /* of the ranks here: speaks for them */
+	bool inter;	  /* there are intercommunicators that may be served, or were */
 	struct oc_node *node;
 	struct oc_agreed agreed;
 	int keyval;

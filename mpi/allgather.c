@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "buffer.h"
 #include "failure.h"
+#include "inter.h"
 #include "serve.h"
 #include "tune.h"
 #include "vopen.h"
@@ -54,13 +55,17 @@ static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI
 			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHER, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_eligible(&call, rcount, rtype, &bytes))
+	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc)
+	if (inter)
+		err = oc_inter_allgather(inter, &call, large, send, scount, stype, recv, rcount,
+					 rtype);
+	else if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
 		err = oc_pass_allgather(large, send, scount, stype, recv, rcount, rtype, comm);
@@ -138,9 +143,10 @@ static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype s
 			      MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLGATHERV, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLGATHERV], total;
 	struct oc_comm *oc = NULL;
-	int size = oc_comm_ranks(&call, comm);
+	int size = inter ? 0 : oc_comm_ranks(&call, comm);
 	int err;
 
 	if (!size || !rtype || rtype == oc_abi.type_null || !oc_counts_total(counts, size, &total))
@@ -154,7 +160,10 @@ static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype s
 	else if (oc_adapter.active)
 		call.outcome = oc_outcome_below(min, total);
 pass:
-	if (oc)
+	if (inter)
+		err = oc_inter_allgatherv(inter, &call, send, scount, stype, recv, counts, displs,
+					  rtype);
+	else if (oc)
 		err = serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
 	else
 		err = oc_pass_allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);

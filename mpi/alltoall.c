@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "failure.h"
+#include "inter.h"
 #include "pairs.h"
 #include "tune.h"
 #include "vopen.h"
@@ -46,13 +47,17 @@ static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_
 			    void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALL, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_eligible(&call, rcount, rtype, &bytes))
+	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc)
+	if (inter)
+		err = oc_inter_alltoall(inter, &call, large, send, scount, stype, recv, rcount,
+					rtype);
+	else if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
 		err = oc_pass_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
@@ -174,12 +179,13 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 			     struct oc_counts rdispls, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLV, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	int err;
 
-	if (call.since)
+	if (call.since && !inter)
 		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,
 				rtype);
 	if (oc && (in_place || !oc_blocks_any(scounts, stype, oc->size, min, -1)) &&
@@ -187,7 +193,10 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 		call.outcome = OC_OUTCOME_SMALL;
 		oc = oc_comm_leave(oc);
 	}
-	if (oc)
+	if (inter)
+		err = oc_inter_alltoallv(inter, &call, send, scounts, sdispls, stype, recv, rcounts,
+					 rdispls, rtype);
+	else if (oc)
 		err = serve_v(oc, send, scounts, sdispls, stype, recv, rcounts, rdispls, rtype,
 			      comm);
 	else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "alltoall.h"
+#include "inter.h"
 #include "vopen.h"
 
 static int serve(struct oc_comm *oc, const void *send, struct oc_counts scounts,
@@ -20,12 +21,13 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 			     struct oc_counts rdispls, const MPI_Datatype rtypes[], MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLTOALLW, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	int err;
 
-	if (call.since)
+	if (call.since && !inter)
 		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,
 				     rcounts, rtypes);
 	if (oc && (in_place || !oc_blocks_find_each(scounts, stypes, oc->size, min, -1)) &&
@@ -33,7 +35,10 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 		call.outcome = OC_OUTCOME_SMALL;
 		oc = oc_comm_leave(oc);
 	}
-	if (oc)
+	if (inter)
+		err = oc_inter_alltoallw(inter, &call, send, scounts, sdispls, stypes, recv,
+					 rcounts, rdispls, rtypes);
+	else if (oc)
 		err = serve(oc, send, scounts, sdispls, stypes, recv, rcounts, rdispls, rtypes,
 			    comm);
 	else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "buffer.h"
 #include "failure.h"
+#include "inter.h"
 #include "serve.h"
 #include "tune.h"
 
@@ -36,13 +37,16 @@ static OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype
 			 MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_BCAST, root, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes))
+	if (!inter && oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc && root < oc->size)
+	if (inter)
+		err = oc_inter_bcast(inter, &call, large, buffer, count, type);
+	else if (oc && root < oc->size)
 		err = serve(oc, buffer, count, type, root, comm, bytes);
 	else
 		err = oc_pass_bcast(large, buffer, count, type, root, comm);

@@ -155,16 +155,12 @@ void oc_comm_teardown(void)
 	pmpi()->Comm_free_keyval(&key);
 }
 
-/* True if all members are processes of this node. */
-static bool members_on_node(MPI_Comm comm, int size)
+bool oc_comm_is_here(MPI_Group group, int size)
 {
 	int ranks[OC_MAX_RANKS], worlds[OC_MAX_RANKS];
-	MPI_Group group;
 	int processes;
 	bool here;
 
-	if (pmpi()->Comm_group(comm, &group))
-		return false;
 	for (int i = 0; i < size; i++)
 		ranks[i] = i;
 	/* MPICH's communicators of threads (MPIX_Threadcomm_init) have more ranks than that. */
@@ -173,13 +169,24 @@ static bool members_on_node(MPI_Comm comm, int size)
 	for (int i = 0; i < size && here; i++)
 		here = worlds[i] >= 0 && worlds[i] < oc_adapter.world_size &&
 		       oc_adapter.node_of_world[worlds[i]] >= 0;
+	return here;
+}
+
+static bool is_here(MPI_Comm comm, int size)
+{
+	MPI_Group group;
+	bool here;
+
+	if (pmpi()->Comm_group(comm, &group))
+		return false;
+	here = oc_comm_is_here(group, size);
 	pmpi()->Group_free(&group);
 	return here;
 }
 
 /* Collective: every member comes here at the same call. After the exchange
  * nothing can fail on one member alone, unless the MPI does. */
-static void create_group(MPI_Comm comm, struct oc_comm *oc)
+void oc_comm_create_group(MPI_Comm comm, struct oc_comm *oc)
 {
 	struct oc_group_card cards[OC_MAX_RANKS];
 	struct oc_group *group;
@@ -189,7 +196,7 @@ static void create_group(MPI_Comm comm, struct oc_comm *oc)
 	if (oc->size < 2)
 		return;
 	oc->outcome = OC_OUTCOME_BEYOND;
-	if (oc->size > OC_MAX_RANKS || !members_on_node(comm, oc->size))
+	if (oc->size > OC_MAX_RANKS || !is_here(comm, oc->size))
 		return;
 	oc->outcome = OC_OUTCOME_PROFILE;
 	if (oc_adapter.agreed.profile)
@@ -339,7 +346,7 @@ struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes)
 	if (!oc->tried) {
 		oc->credit += bytes;
 		if (oc->credit >= oc_adapter.agreed.credit)
-			create_group(comm, oc);
+			oc_comm_create_group(comm, oc);
 	}
 	call->outcome = oc->outcome;
 	return oc->group ? oc : NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "failure.h"
+#include "inter.h"
 #include "serve.h"
 #include "tune.h"
 #include "vopen.h"
@@ -58,18 +59,22 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 			  void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHER, root, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_comm *oc = NULL;
 	size_t bytes = 0;
 	int rank, err;
 
-	if (!oc_comm_rank(&call, comm, &rank))
+	if (inter || !oc_comm_rank(&call, comm, &rank))
 		goto pass;
 	if (!(rank == root ? oc_eligible(&call, rcount, rtype, &bytes)
 			   : oc_eligible(&call, scount, stype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes);
 pass:
-	if (oc && root < oc->size)
+	if (inter)
+		err = oc_inter_gather(inter, &call, large, send, scount, stype, recv, rcount,
+				      rtype);
+	else if (oc && root < oc->size)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
 		err = oc_pass_gather(large, send, scount, stype, recv, rcount, rtype, root, comm);
@@ -179,12 +184,13 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 			   int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
-	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_inter *inter = oc_inter_get(comm);
+	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
 	size_t bytes = 0;
 	int err;
 
-	if (call.since)
+	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);
 	if (oc && (root < 0 || root >= oc->size))
@@ -196,7 +202,10 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 	} else if (oc && oc->rank != root && !oc_eligible(&call, scount, stype, &bytes)) {
 		oc = oc_comm_leave(oc);
 	}
-	if (!oc)
+	if (inter)
+		err = oc_inter_gatherv(inter, &call, send, scount, stype, recv, counts, displs,
+				       rtype);
+	else if (!oc)
 		err = oc_pass_gatherv(send, scount, stype, recv, counts, displs, rtype, root, comm);
 	else if (oc->rank == root)
 		err = serve_root(oc, send, scount, stype, recv, counts, displs, rtype, comm);

@@ -55,6 +55,7 @@ struct oc_pmpi {
 				  MPI_Comm);
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
+	int (*Intercomm_create)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
 	/* interposed, NULL where the MPI has no sessions */
 	int (*Session_init)(MPI_Info, MPI_Errhandler, MPI_Session *);
 	int (*Session_finalize)(MPI_Session *);
@@ -126,6 +127,9 @@ struct oc_pmpi {
 	int (*Comm_size)(MPI_Comm, int *);
 	int (*Comm_rank)(MPI_Comm, int *);
 	int (*Comm_test_inter)(MPI_Comm, int *);
+	int (*Comm_remote_size)(MPI_Comm, int *);
+	int (*Comm_remote_group)(MPI_Comm, MPI_Group *);
+	int (*Intercomm_merge)(MPI_Comm, int, MPI_Comm *);
 	int (*Comm_group)(MPI_Comm, MPI_Group *);
 	int (*Comm_dup)(MPI_Comm, MPI_Comm *);
 	int (*Comm_free)(MPI_Comm *);

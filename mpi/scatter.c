@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "failure.h"
+#include "inter.h"
 #include "serve.h"
 #include "tune.h"
 #include "vopen.h"
@@ -45,18 +46,22 @@ static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_D
 			   MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTER, root, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_comm *oc = NULL;
 	size_t bytes = 0;
 	int rank, err;
 
-	if (!oc_comm_rank(&call, comm, &rank))
+	if (inter || !oc_comm_rank(&call, comm, &rank))
 		goto pass;
 	if (!(rank == root ? oc_eligible(&call, scount, stype, &bytes)
 			   : oc_eligible(&call, rcount, rtype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes);
 pass:
-	if (oc && root < oc->size)
+	if (inter)
+		err = oc_inter_scatter(inter, &call, large, send, scount, stype, recv, rcount,
+				       rtype);
+	else if (oc && root < oc->size)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
 		err = oc_pass_scatter(large, send, scount, stype, recv, rcount, rtype, root, comm);
@@ -167,12 +172,13 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 			    int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
-	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_inter *inter = oc_inter_get(comm);
+	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
 	size_t bytes = 0;
 	int err;
 
-	if (call.since)
+	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);
 	if (oc && (root < 0 || root >= oc->size))
@@ -184,7 +190,10 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 	} else if (oc && oc->rank != root && !oc_eligible(&call, rcount, rtype, &bytes)) {
 		oc = oc_comm_leave(oc);
 	}
-	if (!oc)
+	if (inter)
+		err = oc_inter_scatterv(inter, &call, send, counts, displs, stype, recv, rcount,
+					rtype);
+	else if (!oc)
 		err = oc_pass_scatterv(send, counts, displs, stype, recv, rcount, rtype, root,
 				       comm);
 	else if (oc->rank == root)

@@ -20,6 +20,7 @@
 #include "adapter.h"
 #include "base/env.h"
 #include "discovery.h"
+#include "inter.h"
 #include "record.h"
 #include "start.h"
 
@@ -223,7 +224,7 @@ OC_EXPORT int PMPI_Intercomm_create_from_groups(MPI_Group local, int local_leade
 	err = pmpi()->Intercomm_create_from_groups(local, local_leader, remote, remote_leader, tag,
 						   info, handler, comm);
 	settle(NULL, number);
-	return err;
+	return err ? err : oc_inter_made(*comm);
 }
 
 OC_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)

@@ -26,6 +26,7 @@
 #include "discovery.h"
 #include "exec/group.h"
 #include "heap/heap.h"
+#include "inter.h"
 #include "look.h"
 #include "operator.h"
 #include "record.h"
@@ -282,8 +283,8 @@ static const char *start_node(MPI_Comm node_comm)
 		leave();
 		return "this machine's ranks cannot join";
 	}
-	if (!all_agree(node_comm,
-		       !map_world(node_comm, size) && !oc_typemap_setup() && !oc_comm_setup())) {
+	if (!all_agree(node_comm, !map_world(node_comm, size) && !oc_typemap_setup() &&
+					  !oc_comm_setup() && !oc_inter_setup())) {
 		leave();
 		return "the MPI refused what has to be set up";
 	}
@@ -403,6 +404,7 @@ void oc_stop(void)
 
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
+		oc_inter_teardown();
 		oc_comm_teardown();
 		oc_typemap_teardown();
 		oc_look_end();

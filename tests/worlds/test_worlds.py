@@ -33,24 +33,42 @@ def has_sessions(runner: Runner) -> bool:
     return not subprocess.run(argv, input=text, text=True, capture_output=True, check=False, env=env).returncode
 
 
-def compare(runner: Runner, program: Path, *argv: str) -> Path:
-    """Runs what the MPI alone can run, too; the statistics."""
+def compare(runner: Runner, program: Path, *argv: str, least: str = "1", ranks: int = RANKS) -> Path:
+    """Runs what the MPI alone can run, too; the statistics. @least: what ONECOPY_MIN is, nothing for the default."""
     path = runner.cwd / "stats"
+    env = {"ONECOPY_STATS": str(path)} | ({"ONECOPY_MIN": least} if least else {})
     try:
-        runner.mpirun(RANKS, program, *argv, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+        runner.mpirun(ranks, program, *argv, env=env)
     except JobError:
-        if runner.mpirun(RANKS, program, *argv, preload=False, check=False).returncode == 0:
+        if runner.mpirun(ranks, program, *argv, preload=False, check=False).returncode == 0:
             raise
         pytest.skip("the MPI alone cannot run this")
     return path
 
 
-def test_left_to_the_mpi(runner: Runner, program: MakeProgram) -> None:
-    """Intercommunicators; the statistics tell of them."""
-    path = compare(runner, program("left"))
+#: Calls between two groups; of those of blocks like each other one is made with large counts where the MPI has them.
+BETWEEN = ("bcast", "scatter", "scatterv", "gather", "gatherv", "allgather", "allgatherv", "alltoall", "alltoallv")
+
+
+def test_intercommunicators(runner: Runner, program: MakeProgram) -> None:
+    """Calls that move blocks are served by all ranks that have a part in them; reductions are the MPI's."""
+    path = compare(runner, program("groups"))
+    for call in BETWEEN:
+        least = 1 if call.startswith("all") else RANKS - 1  # the first call may come before there is a group
+        assert sum(served(path, call)) >= least, call
     for line in stats(path):
-        assert not any(call["served"] for call in line["calls"].values())
-        assert line["calls"]["alltoallw"]["passed"] >= 1
+        assert line["calls"]["alltoallw"]["served"] >= 1
+        for call in ("reduce", "allreduce", "reduce_scatter", "barrier"):
+            assert line["calls"].get(call, {"served": 0})["served"] == 0
+
+
+@pytest.mark.parametrize("seed", [longform.param(seed, short=seed == 1, minutes=0.2) for seed in range(1, 7)])
+@pytest.mark.parametrize("least", [longform.param(least, short=least == "", minutes=0.2) for least in ("", "1")])
+def test_between_groups(runner: Runner, program: MakeProgram, seed: int, least: str) -> None:
+    """Random calls, of which some are served: as it is by default, and all."""
+    path = compare(runner, program("between"), str(seed), "150", least=least, ranks=4 if seed % 2 else 3)
+    for call in (*BETWEEN, "alltoallw"):
+        assert sum(served(path, call)), call
 
 
 WAYS = ("only", "again", "inside", "across", "two", "backwards", "part", "threads")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What is left to the MPI: every collective on an intercommunicator, of which one side is larger.
- */
+/* Every collective on an intercommunicator, of which one side is larger. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -185,6 +184,8 @@ int main(int argc, char **argv)
 		bytes[r] = displs[r] * (int)sizeof(int);
 		types[r] = MPI_INT;
 	}
+	/* Once for a group. */
+	rooted();
 	rooted();
 	all();
 	large();
