@@ -361,7 +361,8 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(4, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     worlds = sorted(line["nranks"] for line in stats(path))
     assert worlds == [2, 2, 4, 4, 4, 4]
-    assert all(line["calls"]["bcast"]["served"] == 6 for line in stats(path))
+    # Three ranks of the first world have a part in one over an intercommunicator within it.
+    assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [6, 6, 6, 7, 7, 7]
 
 
 def test_tool_in_program(runner: Runner, programs: Programs) -> None:

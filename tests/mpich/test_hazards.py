@@ -40,7 +40,8 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
     except JobError as trouble:
         pytest.skip(f"the MPI alone cannot run this: {str(trouble).splitlines()[0]}")
     runner.mpirun(2, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
-    assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [0, 0, 6, 6]
+    # One of them over an intercommunicator within the first world.
+    assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [0, 0, 7, 7]
 
 
 def test_random_types(runner: Runner, program: MakeProgram) -> None:
