@@ -73,7 +73,7 @@ test:
 test-all: export ONECOPY_TEST_ALL := 1
 test-all: export KERNELS := uml uml-debug
 test-all:
-	@packaging/install-deps build demo test guests emulation deb nodes fft model || echo "make: tests that need these are skipped" >&2
+	@packaging/install-deps build demo test guests emulation deb nodes fft model watch || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
 
 ## check    formatting, lint, types, static analysis, licences, man pages

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -363,6 +364,21 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
     assert worlds == [2, 2, 4, 4, 4, 4]
     # Three ranks of the first world have a part in one over an intercommunicator within it.
     assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [6, 6, 6, 7, 7, 7]
+
+
+@pytest.mark.long(0.5)
+@pytest.mark.parametrize("tool", ["memcheck", "massif", "none"])
+def test_valgrind(runner: Runner, program: MakeProgram, tool: str) -> None:
+    """Tools that replace malloc get it, and the MPI all calls; memcheck would read the whole arena at the end."""
+    if not shutil.which("valgrind"):
+        pytest.skip("valgrind is missing: packaging/install-deps watch")
+    path = runner.cwd / "stats"
+    valgrind = ["valgrind", f"--tool={tool}", "--log-file=valgrind.%p"]
+    if tool == "massif":
+        valgrind.append("--massif-out-file=massif.%p")
+    runner.mpirun(2, *valgrind, program("oneshot"), "once", env={"ONECOPY_STATS": str(path)}, timeout=300)
+    idle = {line["idle"] for line in stats(path)}
+    assert idle == {"" if tool == "none" else "valgrind has malloc and free for itself"}
 
 
 def test_tool_in_program(runner: Runner, programs: Programs) -> None:
