@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../procvm/procvm.h"
@@ -24,6 +25,12 @@
 /* Looks in vain, of 20 to 100 ns each: longer than the longest message takes. */
 #define IN_VAIN (UINT32_C(1) << 16)
 #define ONE_OF	8
+
+/* Copies that both ends make, in bytes. Of less asking costs as much as is won, or more where cores
+ * share no cache (of a message of 64 KiB Open MPI sends the first 4 by itself); MPICH's turns are
+ * longer. */
+#define OPAL_FROM  ((size_t)64 << 10)
+#define MPICH_FROM ((size_t)512 << 10)
 
 /* As mpi.h of MPICH has them: int handles, and what its functions return. */
 #define MPICH_STREAM_NULL 0x3c000000
@@ -55,16 +62,17 @@ static int look(void)
 	return 0;
 }
 
-static bool begin_opal(void)
+/* Each: from how many bytes on copies are shared, or 0: that is not the MPI. */
+static size_t begin_opal(void)
 {
 	each_turn = oc_pmpi_symbol("opal_progress_register");
 	some_turns = oc_pmpi_symbol("opal_progress_register_lp");
 	no_turn = oc_pmpi_symbol("opal_progress_unregister");
 	if (!each_turn || !some_turns || !no_turn) {
 		each_turn = some_turns = no_turn = NULL;
-		return false;
+		return 0;
 	}
-	return !some_turns(look);
+	return some_turns(look) ? 0 : OPAL_FROM;
 }
 
 static int poll(void *thing)
@@ -85,22 +93,25 @@ static int poll(void *thing)
 	return MPICH_ASYNC_NOPROGRESS;
 }
 
-static bool begin_mpich(void)
+static size_t begin_mpich(void)
 {
 	mpich_start *start = oc_pmpi_symbol("PMPIX_Async_start");
 
 	atomic_store(&wanted, true);
 	if (start && !atomic_load(&polled))
 		atomic_store(&polled, !start(poll, NULL, MPICH_STREAM_NULL));
-	return atomic_load(&polled);
+	return atomic_load(&polled) ? MPICH_FROM : 0;
 }
 
 void oc_look_begin(void)
 {
+	size_t from;
+
 	atomic_store(&in_vain, IN_VAIN);
-	if (!begin_opal() && !begin_mpich())
-		return;
-	if (!oc_procvm_look())
+	from = begin_opal();
+	if (!from)
+		from = begin_mpich();
+	if (from && !oc_procvm_look(from))
 		oc_look_end();
 }
 
