@@ -27,6 +27,15 @@ struct oc_procvm_peer {
  * they were. One thread at a time. */
 int oc_procvm_peers_are(const struct oc_node *node);
 
+/*
+ * Whether a call that is on none of them means a rank in another PID namespace, by its number
+ * there. Here that is another process's, or a thread's of this one, so the kernel would copy what
+ * lies at that place of the wrong one. Without onecopy there is mostly nothing; but arenas have the
+ * same addresses, and peers' are mapped here. True if it is about shared memory of that rank, or
+ * names a thread of this process. Any thread.
+ */
+bool oc_procvm_means_stranger(const struct oc_procvm_call *call);
+
 /* NULL if it is none. What it points to stays as it is. Any thread. */
 const struct oc_procvm_peer *oc_procvm_peer_of(pid_t pid);
 

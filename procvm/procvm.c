@@ -165,6 +165,10 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 		return oc_procvm_by_system(call);
 	waited = 0;
 	peer = oc_procvm_peer_of(call->pid);
+	if (!peer && oc_procvm_means_stranger(call)) {
+		errno = ESRCH;
+		return -1;
+	}
 	if (peer && !counts.calls && oc_procvm_is_private(peer, call))
 		return oc_procvm_by_system(call);
 	node = enter();

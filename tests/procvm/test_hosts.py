@@ -57,6 +57,22 @@ def test_pid_namespaces(runner: Runner, messages: Path, options: list[str]) -> N
     assert not by_pointer(figures)
 
 
+@pytest.mark.parametrize(
+    "turns", [longform.param(3, short=True, minutes=0.1), longform.param(40, short=False, minutes=0.5)]
+)
+def test_pid_of_a_thread(runner: Runner, messages: Path, turns: int) -> None:
+    """A rank's PID in its namespace is a thread's of its peer in the peer's: without huge pages nothing is started
+    before that thread. Whoever asks the kernel gets a copy of its own memory; the MPI is told that there is nobody."""
+    options = ["--pid", "--fork"]
+    if not may(*options):
+        pytest.skip("unshare --pid --fork is not allowed here")
+    for _ in range(turns):
+        seed = random.randrange(1, 1 << 32)
+        command = ["unshare", *options, "sh", "-c", OWN_PIDS, "sh", str(messages), str(seed), "30", str(1 << 20)]
+        done = runner.mpirun(2, *command, "two-sided", env={"ONECOPY_THP": "never"}, check=False)
+        assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+
+
 def test_small_dev_shm(runner: Runner, messages: Path) -> None:
     if not may("-m"):
         pytest.skip("no mount namespaces: needs CAP_SYS_ADMIN")

@@ -2,8 +2,13 @@
 /* Who a call is on, and which calls the system gets without another look. */
 #include "../../../procvm/peers.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "../expect.h"
 
@@ -89,6 +94,75 @@ static void lists(const struct oc_procvm_peer *peer)
 	munmap(bad, 4096);
 }
 
+static bool means_stranger(pid_t pid, uint64_t first, uint64_t second)
+{
+	static struct iovec two[2]; /* as the program's data */
+	struct oc_procvm_call call = {.direction = OC_GET,
+				      .pid = pid,
+				      .local = &here,
+				      .nlocal = 1,
+				      .remote = two,
+				      .nremote = 2};
+	bool means;
+
+	two[0] = (struct iovec){(char *)NULL + first, 64};
+	two[1] = (struct iovec){(char *)NULL + second, 64};
+	errno = EXDEV;
+	means = oc_procvm_means_stranger(&call);
+	EXPECT(errno == EXDEV);
+	return means;
+}
+
+static void *wait_for_end(void *end)
+{
+	pthread_barrier_wait(end); /* it lives */
+	pthread_barrier_wait(end);
+	return NULL;
+}
+
+/* The thread that was made last. */
+static pid_t newest_thread(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	pid_t newest = 0;
+
+	EXPECT(tasks);
+	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks))
+		if (atoi(task->d_name) > newest)
+			newest = atoi(task->d_name);
+	closedir(tasks);
+	return newest;
+}
+
+/* Ranks in another PID namespace: one whose number is nobody's here, one whose number is that of a
+ * thread, one that has this process's. */
+static void strangers(void)
+{
+	static struct oc_segment_rank ranks[5] = {{.pidns = 1}, {.pidns = 1, .pid = 501}};
+	static struct oc_node_peer mapped[5];
+	struct oc_node node = {.ranks = ranks, .peers = mapped, .rank = 0, .nranks = 5};
+	pthread_barrier_t end;
+	pthread_t thread;
+
+	pthread_barrier_init(&end, NULL, 2);
+	pthread_create(&thread, NULL, wait_for_end, &end);
+	pthread_barrier_wait(&end);
+	ranks[0].pid = (uint32_t)getpid();
+	ranks[2] = (struct oc_segment_rank){.pidns = 2, .pid = 500, .arena_base = ARENA};
+	ranks[3] = ranks[4] = ranks[2];
+	ranks[3].pid = (uint32_t)newest_thread();
+	ranks[4].pid = (uint32_t)getpid();
+	mapped[2].arena_size = mapped[3].arena_size = mapped[4].arena_size = BYTES;
+	EXPECT(ranks[3].pid != ranks[4].pid);
+	EXPECT(!oc_procvm_peers_are(&node));
+	EXPECT(!means_stranger(500, 64, 4096) && means_stranger(500, 64, ARENA));
+	EXPECT(!means_stranger(600, ARENA, ARENA));
+	EXPECT(!means_stranger(getpid(), 64, 4096) && means_stranger(getpid(), ARENA, 64));
+	EXPECT(means_stranger((pid_t)ranks[3].pid, 64, 4096));
+	pthread_barrier_wait(&end);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	const struct oc_procvm_peer *peer = peers();
@@ -98,5 +172,6 @@ int main(void)
 	EXPECT(!is_private(oc_procvm_peer_of(500), ARENA, 64));
 	EXPECT(is_private(oc_procvm_peer_of(600), ARENA, 64));
 	lists(peer);
+	strangers();
 	return 0;
 }
