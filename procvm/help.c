@@ -20,6 +20,10 @@
 #include "segment/alive.h"
 #include "segment/area.h"
 
+/* Below it asking costs as much as is won, or more where cores share no cache. Of a message of 64
+ * KiB Open MPI sends the first 4 by itself. */
+#define SHARED_MIN ((size_t)64 << 10)
+
 /* Pieces are long, for two that write into the same pages by turns get into each other's way:
  * halves, or eighths of what is very long, so that who comes late still finds some. */
 #define EIGHTHS_FROM ((size_t)256 << 10) /* bytes of such a piece */
@@ -63,7 +67,6 @@ struct offer {
 static struct help *_Atomic own;    /* where peers ask; NULL: they do not */
 static const uint32_t *is_mine;	    /* as in struct oc_node */
 static _Atomic bool offering;	    /* a thread of this process has one out, and this is its: */
-static size_t from_bytes;	    /* of copies that are offered */
 static uint16_t vain[OC_MAX_RANKS]; /* by peer: offers it took nothing of, or was not made */
 
 static struct help *help_of(const struct oc_node *node, uint32_t rank)
@@ -72,12 +75,11 @@ static struct help *help_of(const struct oc_node *node, uint32_t rank)
 }
 
 /* A rank that shares its core would take pieces and then be put to sleep over them. */
-bool oc_procvm_help_begin(struct oc_node *node, size_t from)
+bool oc_procvm_help_begin(struct oc_node *node)
 {
 	if (node->oversubscribed || !node->mine)
 		return false;
 	is_mine = node->mine;
-	from_bytes = from;
 	atomic_store(&own, help_of(node, node->rank));
 	atomic_store(&help_of(node, node->rank)->asked, FREE);
 	return true;
@@ -221,7 +223,7 @@ void oc_procvm_copy_with_help(struct oc_node *node, const struct oc_procvm_share
 	struct help *help;
 
 	/* Without a control segment nobody can be asked. */
-	if (share->bytes < from_bytes || !node->segment ||
+	if (share->bytes < SHARED_MIN || !node->segment ||
 	    !begin(node, share, stores->past, &offer)) {
 		copy(share, 0, share->bytes, stores);
 		return;

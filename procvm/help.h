@@ -31,9 +31,9 @@ struct oc_procvm_share {
 	size_t bytes;
 };
 
-/* This process may be asked from now on: it calls oc_procvm_help() while it waits, and asks for
- * help with copies of @from bytes and more. False where that would not be good. */
-bool oc_procvm_help_begin(struct oc_node *node, size_t from);
+/* This process may be asked from now on: it calls oc_procvm_help() while it waits. False where
+ * that would not be good. */
+bool oc_procvm_help_begin(struct oc_node *node);
 void oc_procvm_help_end(struct oc_node *node);
 
 /* Whether somebody asks; a few ns, for each turn of waiting. Any thread, in a forked child, too. */

@@ -177,11 +177,11 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	return done;
 }
 
-bool oc_procvm_look(size_t from)
+bool oc_procvm_look(void)
 {
 	struct oc_node *node = atomic_load(&served);
 
-	return node && oc_procvm_help_begin(node, from);
+	return node && oc_procvm_help_begin(node);
 }
 
 static __attribute__((noinline)) int help(void)

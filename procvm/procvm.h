@@ -31,10 +31,9 @@ int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_
 void oc_procvm_begin_alone(size_t stream, const struct oc_procvm_counts *counts);
 
 /* From now on this process helps with copies that ranks of the node make from or to its memory:
- * it calls the second while it waits for messages; and it asks for help with its own of @from bytes
- * and more. False, and it should not, where it would do harm. The second says whether it has done
- * anything; a few ns if not; any thread. */
-bool oc_procvm_look(size_t from);
+ * it calls the second while it waits for messages. False, and it should not, where it would do
+ * harm. The second says whether it has done anything; a few ns if not; any thread. */
+bool oc_procvm_look(void);
 int oc_procvm_help(void);
 
 /* None is any more. True if none is under way either, or this thread's alone; false if one of

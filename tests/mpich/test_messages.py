@@ -8,7 +8,7 @@ import random
 import longform
 import pytest
 from mpi.programs import HERE, Programs
-from onecopy import machine, record
+from onecopy import record
 from runner import Runner
 
 ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 20, 300)
@@ -27,23 +27,6 @@ def test_messages(runner: Runner, programs: Programs, more: list[str]) -> None:
     done = runner.mpirun(2, binary, str(seed), str(ROUNDS), str(most), *more, env=env, timeout=120, check=False)
     assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
     assert sum(report["messages"]["heap"]["bytes"] for report in record.read(figures)) > 0
-
-
-def test_waiting_side_helps(runner: Runner, programs: Programs) -> None:
-    """In the progress engine of MPICH since 4.3, where no rank shares its core. It may be late for every message of a
-    short run."""
-    if runner.mpi.name != "mpich":
-        pytest.skip("this MPI calls nobody while it waits")
-    if machine.usable_cpus() < 2:
-        pytest.skip("two ranks share the one core")
-    figures = runner.cwd / "figures"
-    figures.mkdir()
-    binary = programs.build("messages", [str(HERE.parent / "procvm" / "messages.c")], "-pthread")
-    for seed in range(1, 11):
-        runner.mpirun(2, binary, str(seed), "10", str(8 << 20), env={"ONECOPY_STATS": f"{figures}/"}, timeout=120)
-        if any(report["helped"] for report in record.read(figures)):
-            return
-    pytest.fail("no rank helped another")
 
 
 def test_container(runner: Runner, programs: Programs) -> None:

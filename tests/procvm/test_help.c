@@ -18,7 +18,6 @@
 enum { ROOM = 1 << 20, ASKERS = 2, RANKS = 3, GUARD = 64, ROUNDS = 150 };
 /* Each thread that asks has a room in every rank's block, and one more in its own. */
 enum { ROOMS = ASKERS * (RANKS + 1) };
-enum { SHARED_FROM = 64 << 10 };
 enum { LEAST_HELPED = 16 * ROOM };
 enum { WORD_DONE, WORD_HELPED, WORD_BLOCK, WORD_PID = WORD_BLOCK + RANKS };
 
@@ -147,7 +146,7 @@ static void test_random(struct job *job)
 	struct side side = join(job);
 	struct asker askers[ASKERS];
 
-	CHECK(oc_procvm_help_begin(side.node, SHARED_FROM));
+	CHECK(oc_procvm_help_begin(side.node));
 	for (unsigned i = 0; i < ASKERS; i++) {
 		askers[i] = (struct asker){job, &side, i, (unsigned)job_random(), 0};
 		CHECK(!pthread_create(&askers[i].thread, NULL, ask, &askers[i]));
@@ -217,7 +216,7 @@ static void test_alone(struct job *job)
 		copy_room(job, &side, OC_GET);
 	CHECK_EQ(oc_node_barrier(side.node), 0);
 	if (job->rank == 0)
-		CHECK(oc_procvm_help_begin(side.node, SHARED_FROM) && !oc_procvm_is_asked());
+		CHECK(oc_procvm_help_begin(side.node) && !oc_procvm_is_asked());
 	CHECK_EQ(oc_node_barrier(side.node), 0);
 	if (job->rank == 1)
 		copy_room(job, &side, OC_PUT);
@@ -245,7 +244,7 @@ static void test_dead(struct job *job)
 	struct side side = join(job);
 
 	if (job->rank == 0) {
-		CHECK(oc_procvm_help_begin(side.node, SHARED_FROM));
+		CHECK(oc_procvm_help_begin(side.node));
 		CHECK(!mprotect((void *)oc_heap_range.base, oc_heap_range.size, PROT_NONE));
 		signal(SIGSEGV, die);
 		CHECK_EQ(oc_node_barrier(side.node), 0);
@@ -266,7 +265,7 @@ static void test_asker_dies(struct job *job)
 	struct job_shared *shared = job->shared;
 
 	if (job->rank == 0) {
-		CHECK(oc_procvm_help_begin(side.node, SHARED_FROM));
+		CHECK(oc_procvm_help_begin(side.node));
 		while (!oc_procvm_is_asked())
 			sched_yield();
 		CHECK(!kill((pid_t)shared->word[WORD_PID + 2], SIGKILL));
@@ -297,7 +296,7 @@ static void test_stale(struct job *job)
 	struct offer offer = {0}, later = {0};
 	uint32_t index;
 
-	CHECK(oc_procvm_help_begin(side.node, SHARED_FROM));
+	CHECK(oc_procvm_help_begin(side.node));
 	CHECK_EQ(oc_node_barrier(side.node), 0);
 	oc_window_begin(&use, side.node);
 	for (int turn = 0; turn < 3; turn++) {
@@ -342,7 +341,7 @@ static uint64_t offers(const struct job *job, const struct side *side, int calls
 
 	oc_window_begin(&use, side->node);
 	share = share_room(job, side, &use, OC_GET);
-	share.bytes = SHARED_FROM;
+	share.bytes = SHARED_MIN;
 	for (int i = 0; i < calls; i++)
 		oc_procvm_copy_with_help(side->node, &share, &stores);
 	oc_window_end(&use);
@@ -355,7 +354,7 @@ static void test_in_vain(struct job *job)
 	struct side side = join(job);
 
 	if (job->rank == 0)
-		CHECK(oc_procvm_help_begin(side.node, SHARED_FROM));
+		CHECK(oc_procvm_help_begin(side.node));
 	CHECK_EQ(oc_node_barrier(side.node), 0);
 	if (job->rank == 1) {
 		CHECK_EQ(offers(job, &side, IN_VAIN), IN_VAIN);
