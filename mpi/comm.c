@@ -155,12 +155,15 @@ void oc_comm_teardown(void)
 	pmpi()->Comm_free_keyval(&key);
 }
 
-bool oc_comm_is_here(MPI_Group group, int size)
+bool oc_comm_is_here(int (*group_of)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
 {
 	int ranks[OC_MAX_RANKS], worlds[OC_MAX_RANKS];
+	MPI_Group group;
 	int processes;
 	bool here;
 
+	if (group_of(comm, &group))
+		return false;
 	for (int i = 0; i < size; i++)
 		ranks[i] = i;
 	/* MPICH's communicators of threads (MPIX_Threadcomm_init) have more ranks than that. */
@@ -169,17 +172,6 @@ bool oc_comm_is_here(MPI_Group group, int size)
 	for (int i = 0; i < size && here; i++)
 		here = worlds[i] >= 0 && worlds[i] < oc_adapter.world_size &&
 		       oc_adapter.node_of_world[worlds[i]] >= 0;
-	return here;
-}
-
-static bool is_here(MPI_Comm comm, int size)
-{
-	MPI_Group group;
-	bool here;
-
-	if (pmpi()->Comm_group(comm, &group))
-		return false;
-	here = oc_comm_is_here(group, size);
 	pmpi()->Group_free(&group);
 	return here;
 }
@@ -196,7 +188,7 @@ void oc_comm_create_group(MPI_Comm comm, struct oc_comm *oc)
 	if (oc->size < 2)
 		return;
 	oc->outcome = OC_OUTCOME_BEYOND;
-	if (oc->size > OC_MAX_RANKS || !is_here(comm, oc->size))
+	if (oc->size > OC_MAX_RANKS || !oc_comm_is_here(pmpi()->Comm_group, comm, oc->size))
 		return;
 	oc->outcome = OC_OUTCOME_PROFILE;
 	if (oc_adapter.agreed.profile)

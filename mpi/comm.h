@@ -79,9 +79,9 @@ bool oc_comm_rank(struct oc_call *call, MPI_Comm comm, int *rank);
 /* What a call counts for whose bytes not every rank knows. */
 #define OC_CREDIT_CALL ((size_t)64 << 10)
 
-/* Whether a group of @size is one of processes of this node that run under onecopy. All its members
- * on this node find the same. */
-bool oc_comm_is_here(MPI_Group group, int size);
+/* Whether the group of @comm that MPI_Comm_group or MPI_Comm_remote_group gives, of @size, is one
+ * of processes of this node that run under onecopy. All its members on this node find the same. */
+bool oc_comm_is_here(int (*group_of)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size);
 
 /* Collective: makes the group of @oc, whose rank and size in @comm are known, unless something is
  * against it, which all members find. */

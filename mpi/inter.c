@@ -71,18 +71,6 @@ void oc_inter_teardown(void)
 	pmpi()->Comm_free_keyval(&key);
 }
 
-static bool is_here(int (*ask)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
-{
-	MPI_Group group;
-	bool here;
-
-	if (ask(comm, &group))
-		return false;
-	here = oc_comm_is_here(group, size);
-	pmpi()->Group_free(&group);
-	return here;
-}
-
 int oc_inter_made(MPI_Comm comm)
 {
 	struct oc_inter *inter;
@@ -92,8 +80,8 @@ int oc_inter_made(MPI_Comm comm)
 	if (!oc_adapter.active || comm == oc_abi.comm_null ||
 	    pmpi()->Comm_test_inter(comm, &is_inter) || !is_inter ||
 	    pmpi()->Comm_size(comm, &local) || pmpi()->Comm_remote_size(comm, &remote) ||
-	    local + remote > OC_MAX_RANKS || !is_here(pmpi()->Comm_group, comm, local) ||
-	    !is_here(pmpi()->Comm_remote_group, comm, remote))
+	    local + remote > OC_MAX_RANKS || !oc_comm_is_here(pmpi()->Comm_group, comm, local) ||
+	    !oc_comm_is_here(pmpi()->Comm_remote_group, comm, remote))
 		return MPI_SUCCESS;
 	inter = inter_create(local, remote);
 	if (inter && !pmpi()->Comm_set_attr(comm, keyval, inter))
