@@ -34,9 +34,9 @@ def ends_alone(runner: Runner, programs: Programs, script: Script) -> bool:
     return True
 
 
-def without_in_place(lines: list[str], kind: str) -> list[str]:
-    """The lines but for calls of alltoallv and alltoallw in place, with elements of this kind."""
-    dropped = re.compile(rf"^call alltoall[vw] \S+ \S+ \S+ {kind} \S+ 1 ")
+def without_in_place(lines: list[str], names: str, kind: str) -> list[str]:
+    """The lines but for calls of these names in place, with elements of this kind."""
+    dropped = re.compile(rf"^call {names} \S+ \S+ \S+ {kind} \S+ 1 ")
     return [line for line in lines if not dropped.search(line)]
 
 
@@ -55,10 +55,12 @@ def test_same_bytes(runner: Runner, programs: Programs, script: Script) -> None:
         return
     lines = list(script.lines)
     if runner.mpi.name.startswith("intelmpi"):  # alone it crashes in alltoallv and alltoallw in place
-        lines = without_in_place(lines, r"\S+")
+        lines = without_in_place(lines, "alltoall[vw]", r"\S+")
     if runner.mpi.name == "debian":
         # MPICH 4.0 ends the job where a rank has such a block for itself, of a type with a gap, and no other.
-        lines = without_in_place(lines, r"(short|long|double|ldouble)_int")
+        lines = without_in_place(lines, "alltoall[vw]", r"(short|long|double|ldouble)_int")
+        # It crashes at a root other than 0 in a reduction of such a type, and those by a user's operator are its own.
+        lines = [line for line in lines if not re.search(r"^call reduce .* lower 1 ", line)]
         # Over UCX it does where process_vm_readv refuses a buffer.
         lines = [re.sub(r"\b(readonly|writeonly)\b", "private", line) for line in lines]
     # Alone MPICH 4.0 crashes there, too, and both end calls with an error where types differ: all is served but what
