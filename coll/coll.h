@@ -93,6 +93,18 @@ struct oc_plan *oc_coll_barrier(const struct oc_shape *shape);
  * len[rank] when in_place. */
 struct oc_plan *oc_coll_reduce_scatter(const struct oc_shape *shape, const struct oc_blocks *in);
 
+/*
+ * Between two groups, whose ranks are those of the shape: @there[r] is 1 for those of the other
+ * group than this rank's. In Reduce the root's has no other rank with a plan. Slots are those of
+ * one group, but for the root's, which has no send slot, and scratch slots: those of Reduce (where
+ * it has none) and Allreduce are of the longest slice when the ranks of this group share the
+ * vector, Reduce_scatter has none. @in: blocks of this rank's group, as they are folded for it.
+ */
+struct oc_plan *oc_coll_reduce_between(const struct oc_shape *shape, const uint64_t *there);
+struct oc_plan *oc_coll_allreduce_between(const struct oc_shape *shape, const uint64_t *there);
+struct oc_plan *oc_coll_reduce_scatter_between(const struct oc_shape *shape, const uint64_t *there,
+					       const struct oc_blocks *in);
+
 /* Every rank knows all blocks; @out is this rank's own layout of them. */
 struct oc_plan *oc_coll_allgatherv(const struct oc_shape *shape, const struct oc_blocks *out);
 

@@ -3,18 +3,36 @@
 
 #include "coll.h"
 
+/* One more wait, after the steps from @since to @until. */
+static void add_wait(struct oc_draft *draft, uint32_t peer, uint32_t event, uint32_t since,
+		     uint32_t until)
+{
+	oc_draft_add(draft, step_wait(peer, event), draft->nsteps);
+	for (uint32_t i = since; i < until; i++)
+		oc_draft_depend(draft, i);
+}
+
 uint32_t plan_wait_all(struct oc_draft *draft, uint32_t event, uint32_t since)
 {
 	const struct oc_shape *shape = &draft->shape;
 	uint32_t first = draft->nsteps;
-	uint32_t until = draft->nsteps;
+
+	for (uint32_t d = 1; d < shape->size; d++)
+		add_wait(draft, (shape->rank + d) % shape->size, event, since, first);
+	return first;
+}
+
+uint32_t plan_wait_group(struct oc_draft *draft, const uint64_t *there, bool other, uint32_t event,
+			 uint32_t since)
+{
+	const struct oc_shape *shape = &draft->shape;
+	uint32_t first = draft->nsteps;
 
 	for (uint32_t d = 1; d < shape->size; d++) {
 		uint32_t peer = (shape->rank + d) % shape->size;
 
-		oc_draft_add(draft, step_wait(peer, event), draft->nsteps);
-		for (uint32_t i = since; i < until; i++)
-			oc_draft_depend(draft, i);
+		if (!there[peer] != other)
+			add_wait(draft, peer, event, since, first);
 	}
 	return first;
 }

@@ -4,6 +4,9 @@
 
 /* The steps generators are made of, and how work is divided among ranks. */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "plan/draft.h"
 
 /* Events that follow OC_EVENT_READY. */
@@ -78,5 +81,9 @@ uint32_t plan_fold_all(struct oc_draft *draft, struct oc_step fold, uint64_t off
 /* Waits for @event of every other rank, nearest first. The number of the
  * first of these steps. */
 uint32_t plan_wait_all(struct oc_draft *draft, uint32_t event, uint32_t since);
+
+/* The same of the ranks of one of two groups: of the @other one, those that are @there. */
+uint32_t plan_wait_group(struct oc_draft *draft, const uint64_t *there, bool other, uint32_t event,
+			 uint32_t since);
 
 #endif

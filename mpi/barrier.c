@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "failure.h"
+#include "inter.h"
 #include "serve.h"
 
 /* Serves MPI_Barrier: the communicator lies within the node. */
 OC_EXPORT int PMPI_Barrier(MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_BARRIER, 0, comm);
-	struct oc_comm *oc = oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_inter *inter = oc_inter_get(comm);
+	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
 	struct oc_bind bind = {0};
 	struct oc_shape shape;
 	int err;
 
-	if (oc) {
+	if (inter) {
+		err = oc_inter_barrier(inter, &call);
+	} else if (oc) {
 		shape = oc_shape_of(oc, OC_COLL_BARRIER, 0, 0);
 		err = oc_failure_end(oc, comm, OC_COLL_BARRIER,
 				     oc_serve(oc, MPI_SUCCESS, &shape, &bind));

@@ -18,7 +18,9 @@ static _Thread_local struct {
 
 static struct oc_inter *inter_create(int local, int remote)
 {
-	struct oc_inter *inter = calloc(1, sizeof(*inter) + 2 * (size_t)remote * sizeof(int));
+	size_t both = (size_t)local + (size_t)remote;
+	struct oc_inter *inter = calloc(1, sizeof(*inter) + both * sizeof(*inter->there) +
+						   2 * (size_t)remote * sizeof(int));
 
 	if (!inter)
 		return NULL;
@@ -26,7 +28,8 @@ static struct oc_inter *inter_create(int local, int remote)
 	inter->oc.outcome = OC_OUTCOME_EARLY;
 	inter->local = local;
 	inter->remote = remote;
-	inter->rank = (int *)(inter + 1);
+	inter->there = (uint64_t *)(inter + 1);
+	inter->rank = (int *)(inter->there + both);
 	inter->block = inter->rank + remote;
 	for (int i = 0; i < remote; i++)
 		inter->block[i] = i;
@@ -124,8 +127,10 @@ static void create_group(MPI_Comm comm, struct oc_inter *inter)
 	if (pmpi()->Comm_rank(comm, &rank) || pmpi()->Intercomm_merge(comm, 0, &both))
 		return;
 	if (!pmpi()->Comm_rank(both, &oc->rank)) {
-		for (int i = 0; i < inter->remote; i++)
+		for (int i = 0; i < inter->remote; i++) {
 			inter->rank[i] = i + (oc->rank == rank ? inter->local : 0);
+			inter->there[inter->rank[i]] = 1;
+		}
 		oc_comm_create_group(both, oc);
 	}
 	pmpi()->Comm_free(&both);
@@ -138,24 +143,47 @@ static struct oc_edges edges_to(const struct oc_inter *inter, int first, int n)
 		.degree = n, .n = n, .rank = inter->rank + first, .block = inter->block};
 }
 
-/* False at a rank that has no part in the call, or where the MPI is to say what is wrong. */
+bool oc_inter_count(struct oc_inter *inter, struct oc_call *call)
+{
+	struct oc_comm *oc = &inter->oc;
+
+	if (!oc->tried) {
+		oc->credit += OC_CREDIT_CALL;
+		if (oc->credit >= oc_adapter.agreed.credit)
+			create_group(call->comm, inter);
+	}
+	call->outcome = oc->outcome;
+	return oc->group != NULL;
+}
+
+bool oc_inter_has_part(const struct oc_inter *inter, struct oc_call *call)
+{
+	int root = call->root;
+
+	if (root == MPI_ROOT || (root >= 0 && root < inter->remote))
+		return true;
+	/* The MPI is to say what is wrong. */
+	call->outcome = root == MPI_PROC_NULL ? OC_OUTCOME_EMPTY : OC_OUTCOME_INVALID;
+	return false;
+}
+
+/* False at a rank that has no part in the call. */
 static bool find_edges(const struct oc_inter *inter, struct oc_call *call, enum oc_inter_way way,
 		       struct oc_inter_edges *edges)
 {
 	struct oc_edges *from_here = way == OC_INTER_TO_ROOT ? &edges->in : &edges->out;
 	struct oc_edges *to_here = way == OC_INTER_TO_ROOT ? &edges->out : &edges->in;
-	int root = call->root;
 
 	edges->out = edges->in = (struct oc_edges){0};
-	if (way == OC_INTER_ALL || root == MPI_ROOT)
+	if (way != OC_INTER_ALL && !oc_inter_has_part(inter, call))
+		return false;
+	if (way == OC_INTER_ALL || call->root == MPI_ROOT)
 		*from_here = edges_to(inter, 0, inter->remote);
+	else
+		*to_here = edges_to(inter, call->root, 1);
 	if (way == OC_INTER_ALL)
 		*to_here = *from_here;
-	else if (root >= 0 && root < inter->remote)
-		*to_here = edges_to(inter, root, 1);
-	else if (root != MPI_ROOT)
-		call->outcome = root == MPI_PROC_NULL ? OC_OUTCOME_EMPTY : OC_OUTCOME_INVALID;
-	return edges->out.n || edges->in.n;
+	return true;
 }
 
 static struct oc_exchange_edges ends_of(const struct oc_inter_edges *edges,
@@ -172,25 +200,16 @@ static struct oc_exchange_edges ends_of(const struct oc_inter_edges *edges,
 bool oc_inter_begin(struct oc_inter *inter, struct oc_call *call, enum oc_inter_way way,
 		    const struct oc_exchange *it, struct oc_inter_edges *edges)
 {
-	struct oc_exchange_edges ends;
-	struct oc_comm *oc = &inter->oc;
-	bool part;
+	bool has_group = oc_inter_count(inter, call);
+	bool part = find_edges(inter, call, way, edges);
+	struct oc_exchange_edges ends = ends_of(edges, it);
 
-	if (!oc->tried) {
-		oc->credit += OC_CREDIT_CALL;
-		if (oc->credit >= oc_adapter.agreed.credit)
-			create_group(call->comm, inter);
-	}
-	call->outcome = oc->outcome;
-	part = find_edges(inter, call, way, edges);
-	ends = ends_of(edges, it);
 	if (part && call->since)
 		oc_exchange_measure(call, it, edges->out.n, edges->in.n, ends.min);
-	if (!oc->group)
-		return false;
-	if (part && oc_exchange_serves(call, it, &ends))
+	if (has_group && part && oc_exchange_serves(call, it, &ends))
 		return true;
-	oc_comm_leave(oc);
+	if (has_group)
+		oc_comm_leave(&inter->oc);
 	return false;
 }
 

@@ -4,13 +4,14 @@
 
 /*
  * Intercommunicators (MPI-4.1, 7.6): collectives move blocks from ranks of one group to ranks of
- * the other (6.2.3), so each is an exchange within both together.
+ * the other (6.2.3), so each is an exchange within both together; reductions have plans of their
+ * own.
  *
  * Of a call with a root the others of its group know nothing. So every rank counts every call of
  * those below, whatever it moves, and each takes one number of the group's operations. That is
  * known of a communicator from the beginning: those that MPI_Intercomm_create and
  * MPI_Intercomm_create_from_groups make, and their duplicates, are served, if all their ranks are
- * on the node. Reductions and barriers are not among these calls.
+ * on the node.
  */
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct oc_inter {
 	int remote;	   /* and of the other */
 	int *rank;	   /* [remote] in both, when it has a group */
 	int *block;	   /* [remote] in a call that has a block for each */
+	uint64_t *there;   /* [both] 1: in the other group; when it has a group */
 	struct oc_exchange_rest rest; /* of the call that is under way */
 };
 
@@ -50,6 +52,13 @@ struct oc_inter_edges {
 	struct oc_edges out;
 	struct oc_edges in;
 };
+
+/* Counts a call. False: this communicator has no group, and the call is the MPI's, for the reason
+ * that @call is told. Else it is to be served, or left by oc_comm_leave(). Collective. */
+bool oc_inter_count(struct oc_inter *inter, struct oc_call *call);
+
+/* Whether this rank has a part in a call with a root. If not, @call is told why. */
+bool oc_inter_has_part(const struct oc_inter *inter, struct oc_call *call);
 
 /* Counts a call that goes @way. True, with the edges, if some are served here; else the call is the
  * MPI's at this rank, for the reason that @call is told. Collective. */
@@ -92,6 +101,18 @@ int oc_inter_alltoallw(struct oc_inter *inter, struct oc_call *call, const void 
 		       struct oc_counts scounts, struct oc_counts sdispls,
 		       const MPI_Datatype *stypes, void *recv, struct oc_counts rcounts,
 		       struct oc_counts rdispls, const MPI_Datatype *rtypes);
+
+/* Reductions, and what has no blocks at all: inter_reduce.c. */
+int oc_inter_reduce(struct oc_inter *inter, struct oc_call *call, bool large, const void *send,
+		    void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
+int oc_inter_allreduce(struct oc_inter *inter, struct oc_call *call, bool large, const void *send,
+		       void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
+int oc_inter_reduce_scatter(struct oc_inter *inter, struct oc_call *call, const void *send,
+			    void *recv, struct oc_counts counts, MPI_Datatype type, MPI_Op op);
+int oc_inter_reduce_scatter_block(struct oc_inter *inter, struct oc_call *call, bool large,
+				  const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				  MPI_Op op);
+int oc_inter_barrier(struct oc_inter *inter, struct oc_call *call);
 
 /* A communicator that was just made of two groups. MPI_SUCCESS, or an error that its handler has
  * been told of. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "inter.h"
 #include "operator.h"
 #include "serve.h"
 #include "tune.h"
@@ -34,16 +35,19 @@ static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count co
 			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE, root, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_bind bind = {0};
 	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes) &&
+	if (!inter && oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes) &&
 	    oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc && root < oc->size)
+	if (inter)
+		err = oc_inter_reduce(inter, &call, large, send, recv, count, type, op);
+	else if (oc && root < oc->size)
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
 	else
 		err = oc_pass_reduce(large, send, recv, count, type, op, root, comm);
@@ -68,15 +72,19 @@ static OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count
 			     MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_ALLREDUCE, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_bind bind = {0};
 	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	size_t bytes;
 	int err;
 
-	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
+	if (!inter && oc_eligible(&call, count, type, &bytes) &&
+	    oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_get(&call, comm, bytes);
-	if (oc)
+	if (inter)
+		err = oc_inter_allreduce(inter, &call, large, send, recv, count, type, op);
+	else if (oc)
 		err = serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
 	else
 		err = oc_pass_allreduce(large, send, recv, count, type, op, comm);
@@ -160,16 +168,19 @@ static OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts
 				  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_bind bind = {0};
 	struct oc_operator own;
 	struct oc_comm *oc = NULL;
 	uint64_t total;
-	int size = oc_comm_ranks(&call, comm);
+	int size = inter ? 0 : oc_comm_ranks(&call, comm);
 	int err;
 
 	if (size && type && type != oc_abi.type_null && oc_counts_total(counts, size, &total))
 		oc = get_scatter(&call, &own, &bind, total, type, op, comm);
-	if (oc)
+	if (inter)
+		err = oc_inter_reduce_scatter(inter, &call, send, recv, counts, type, op);
+	else if (oc)
 		err = serve_scatter(oc, &bind, send, recv, counts, comm);
 	else
 		err = oc_pass_reduce_scatter(send, recv, counts, type, op, comm);
@@ -213,16 +224,20 @@ static OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv
 					MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_REDUCE_SCATTER, 0, comm);
+	struct oc_inter *inter = oc_inter_get(comm);
 	struct oc_bind bind = {0};
 	struct oc_operator own;
 	struct oc_comm *oc = NULL;
-	int size = oc_comm_ranks(&call, comm);
+	int size = inter ? 0 : oc_comm_ranks(&call, comm);
 	int err;
 
 	if (size && count > 0 && type && type != oc_abi.type_null)
 		oc = get_scatter(&call, &own, &bind, (uint64_t)size * (uint64_t)count, type, op,
 				 comm);
-	if (oc)
+	if (inter)
+		err = oc_inter_reduce_scatter_block(inter, &call, large, send, recv, count, type,
+						    op);
+	else if (oc)
 		err = serve_blocks(oc, &bind, send, recv, count, comm);
 	else
 		err = oc_pass_reduce_scatter_block(large, send, recv, count, type, op, comm);

@@ -24,13 +24,31 @@ struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int roo
 	return shape;
 }
 
-/* The layouts of a v-collective are what its key has beside the shape. */
+static struct oc_plan *generate_between(const struct oc_shape *shape, const uint64_t *there,
+					const struct oc_blocks *blocks)
+{
+	switch (shape->coll) {
+	case OC_COLL_REDUCE:
+		return oc_coll_reduce_between(shape, there);
+	case OC_COLL_ALLREDUCE:
+		return oc_coll_allreduce_between(shape, there);
+	case OC_COLL_REDUCE_SCATTER:
+		return oc_coll_reduce_scatter_between(shape, there, blocks);
+	default:
+		return NULL;
+	}
+}
+
+/* Beside the shape, a key has one or two layouts where there are blocks of their own lengths, of
+ * two arrays each, and one array more where there are two groups. */
 static struct oc_plan *generate(const struct oc_plan_key *key)
 {
 	const struct oc_shape *shape = &key->shape;
 	const struct oc_blocks out = {.len = key->array[0], .off = key->array[1]};
 	const struct oc_blocks in = {.len = key->array[2], .off = key->array[3]};
 
+	if (key->narrays % 2)
+		return generate_between(shape, key->array[key->narrays - 1], &out);
 	if (shape->eager)
 		return oc_coll_eager(shape);
 	switch (shape->coll) {
@@ -163,5 +181,21 @@ int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *sha
 		key.array[2] = in->len;
 		key.array[3] = in->off;
 	}
+	return run(oc, &key, bind);
+}
+
+int oc_serve_between(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
+		     const uint64_t *there, const struct oc_blocks *blocks, struct oc_bind *bind)
+{
+	struct oc_plan_key key = {.narrays = blocks ? 3 : 1};
+
+	if (prepared)
+		return decline(oc, prepared);
+	key.shape = *shape;
+	if (blocks) {
+		key.array[0] = blocks->len;
+		key.array[1] = blocks->off;
+	}
+	key.array[key.narrays - 1] = there;
 	return run(oc, &key, bind);
 }

@@ -52,6 +52,11 @@ int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, str
 int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
 		    const struct oc_blocks *out, const struct oc_blocks *in, struct oc_bind *bind);
 
+/* A reduction between two groups: @there as coll/coll.h has it, @blocks NULL but for
+ * Reduce_scatter's own. After an error in @prepared neither need be there. */
+int oc_serve_between(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
+		     const uint64_t *there, const struct oc_blocks *blocks, struct oc_bind *bind);
+
 /* Fills what all shapes share. */
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);
 

@@ -28,7 +28,7 @@ OUTCOMES = {
     "early": ("not enough calls yet", "the first {credit} of a communicator pay for nothing (--min serves them, too)"),
     "alone": ("single rank", "a communicator of one rank"),
     "beyond": ("spans nodes", "the communicator has ranks on other nodes, or some that run without onecopy"),
-    "inter": ("intercommunicator", "left to the MPI: a reduction, a barrier, or processes that were spawned"),
+    "inter": ("intercommunicator", "left to the MPI: of spawned processes, or made of another"),
     "setup": ("no room", "a member had no board or memory for the communicator"),
     "operator": ("operator or type", "a reduction by an operator that the type has not, or of a type with gaps"),
     "freed": ("being freed", "called by a delete callback of the communicator"),

@@ -2,7 +2,8 @@
 /*
  * Random calls between the two groups of several intercommunicators: either group has the root,
  * blocks are long and short ones and none at all, the same at both ends and of other types, and
- * other lengths in one direction than in the other.
+ * other lengths in one direction than in the other. Vectors are reduced by a sum, and by an
+ * operation that is not commutative.
  *
  *     between SEED CALLS
  */
@@ -26,11 +27,21 @@ enum call {
 	ALLTOALL,
 	ALLTOALLV,
 	ALLTOALLW,
+	REDUCE,
+	ALLREDUCE,
+	REDUCE_SCATTER,
+	REDUCE_SCATTER_BLOCK,
+	BARRIER,
 	CALLS
 };
-static const char *const names[CALLS] = {"bcast",     "scatter",   "scatterv",	 "gather",
-					 "gatherv",   "allgather", "allgatherv", "alltoall",
-					 "alltoallv", "alltoallw"};
+static const char *const names[CALLS] = {"bcast",	   "scatter",
+					 "scatterv",	   "gather",
+					 "gatherv",	   "allgather",
+					 "allgatherv",	   "alltoall",
+					 "alltoallv",	   "alltoallw",
+					 "reduce",	   "allreduce",
+					 "reduce_scatter", "reduce_scatter_block",
+					 "barrier"};
 
 /* One intercommunicator as this rank sees it. */
 struct groups {
@@ -41,6 +52,8 @@ struct groups {
 static unsigned int state;
 static unsigned int *out, *in;
 static MPI_Datatype plain, gaps; /* an int; an int of every two */
+static MPI_Datatype function;	 /* two ints: x -> first * x + second */
+static MPI_Op compose;
 
 /* The same on all ranks. */
 static unsigned int draw(unsigned int below)
@@ -198,6 +211,105 @@ static void all(const struct groups *g, enum call call, unsigned int seed)
 		check(&from, r, seed_of(seed, !g->side, r, gathers ? 0 : g->me), names[call]);
 }
 
+/* ---- reductions -------------------------------------------------------------- */
+
+static void then(void *first, void *second, int *count, MPI_Datatype *type)
+{
+	const unsigned int *a = first;
+	unsigned int *b = second;
+
+	for (int i = 0; i < *count; i++) {
+		b[2 * i + 1] += b[2 * i] * a[2 * i + 1];
+		b[2 * i] *= a[2 * i];
+	}
+}
+
+/* Ints of rank @from's operand, both of an element for functions. */
+static unsigned int operand(unsigned int seed, int side, int from, size_t i)
+{
+	return pattern_at(seed_of(seed, side, from, 0), i);
+}
+
+/* @ints of the result, from @first on: what the ranks of the other side contributed, in order. */
+static void check_reduced(const struct groups *g, enum call call, unsigned int seed, bool composes,
+			  size_t first, size_t ints)
+{
+	for (size_t i = 0; i < ints; i += composes ? 2 : 1) {
+		size_t at = first + i;
+		unsigned int sum[2] = {operand(seed, !g->side, 0, at),
+				       operand(seed, !g->side, 0, at + 1)};
+
+		for (int r = 1; r < g->there; r++) {
+			unsigned int more[2] = {operand(seed, !g->side, r, at),
+						operand(seed, !g->side, r, at + 1)};
+			int one = 1;
+
+			if (composes) {
+				then(sum, more, &one, NULL);
+				memcpy(sum, more, sizeof(sum));
+			} else {
+				sum[0] += more[0];
+			}
+		}
+		if (in[i] != sum[0] || (composes && in[i + 1] != sum[1]))
+			pattern_fail(names[call]);
+	}
+}
+
+/* Elements of each block of a side of @n, together @total. */
+static void divide(int *counts, int n, int total, unsigned int seed)
+{
+	for (int r = 0; r < n; r++) {
+		counts[r] = r == n - 1
+				    ? total
+				    : (int)(mix(seed, (unsigned int)r) % (unsigned int)(total + 1));
+		total -= counts[r];
+	}
+}
+
+static void reduced(const struct groups *g, enum call call, unsigned int seed, int root_side,
+		    int root)
+{
+	bool composes = seed & 1024,
+	     scatters = call == REDUCE_SCATTER || call == REDUCE_SCATTER_BLOCK;
+	bool has_root = g->side == root_side && g->me == root, leaf = g->side != root_side;
+	int n = length(seed, true, 0, 0, 0) / (composes ? 2 : 1), each = composes ? 2 : 1;
+	MPI_Datatype type = composes ? function : MPI_UNSIGNED;
+	MPI_Op op = composes ? compose : MPI_SUM;
+	int counts[MOST], first = 0;
+
+	if (call == REDUCE_SCATTER_BLOCK)
+		n = n / (g->here * g->there) * (g->here * g->there);
+	if (call == REDUCE_SCATTER_BLOCK)
+		for (int r = 0; r < g->here; r++)
+			counts[r] = n / g->here;
+	else
+		divide(counts, g->here, n, mix(seed, (unsigned int)g->side));
+	for (int r = 0; scatters && r < g->me; r++)
+		first += counts[r];
+	for (int i = 0; i < n * each; i++) {
+		out[i] = operand(seed, g->side, g->me, (size_t)i);
+		in[i] = 0x55555555u;
+	}
+	if (call == BARRIER)
+		MPI_Barrier(g->comm);
+	else if (call == REDUCE)
+		MPI_Reduce(out, in, n, type, op,
+			   has_root ? MPI_ROOT
+			   : leaf   ? root
+				    : MPI_PROC_NULL,
+			   g->comm);
+	else if (call == ALLREDUCE)
+		MPI_Allreduce(out, in, n, type, op, g->comm);
+	else if (call == REDUCE_SCATTER)
+		MPI_Reduce_scatter(out, in, counts, type, op, g->comm);
+	else
+		MPI_Reduce_scatter_block(out, in, n / g->here, type, op, g->comm);
+	if (call != BARRIER && (call != REDUCE || has_root))
+		check_reduced(g, call, seed, composes, (size_t)(first * each),
+			      (size_t)((scatters ? counts[g->me] : n) * each));
+}
+
 static struct groups groups_of(MPI_Comm comm, int side)
 {
 	struct groups g = {.comm = comm, .side = side};
@@ -237,6 +349,9 @@ int main(int argc, char **argv)
 	plain = MPI_INT;
 	MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &gaps);
 	MPI_Type_commit(&gaps);
+	MPI_Type_contiguous(2, MPI_UNSIGNED, &function);
+	MPI_Type_commit(&function);
+	MPI_Op_create(then, 0, &compose);
 	groups[0] = make(1, rank);
 	groups[1] = make((size + 1) / 2, rank);
 	MPI_Comm_dup(groups[1].comm, &copy);
@@ -250,8 +365,10 @@ int main(int argc, char **argv)
 
 		if (call <= GATHERV)
 			rooted(g, call, seed, root_side, root);
-		else
+		else if (call <= ALLTOALLW)
 			all(g, call, seed);
+		else
+			reduced(g, call, seed, root_side, root);
 		/* Made again, so that its handle is one that was another's. */
 		if (draw(40) == 0) {
 			MPI_Comm_free(&groups[0].comm);
@@ -261,6 +378,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		MPI_Comm_free(&groups[i].comm);
 	MPI_Type_free(&gaps);
+	MPI_Type_free(&function);
+	MPI_Op_free(&compose);
 	free(out);
 	free(in);
 	MPI_Finalize();

@@ -319,6 +319,68 @@ static void test_by_two(void)
 		}
 }
 
+/* ---- two groups -------------------------------------------------------------- */
+
+static struct oc_plan *generate_between(const struct trial *t, uint32_t me)
+{
+	struct oc_shape shape = {.coll = (uint16_t)t->coll,
+				 .rank = (uint16_t)me,
+				 .size = (uint16_t)t->size,
+				 .root = (uint16_t)t->root,
+				 .granule = (uint16_t)t->granule,
+				 .stream = t->stream,
+				 .bytes = t->bytes};
+	struct oc_blocks in = {t->len[0], t->off_out[0]};
+	uint64_t there[RANKS];
+
+	for (uint32_t r = 0; r < t->size; r++)
+		there[r] = trial_is_there(t, me, r);
+	if (t->coll == OC_COLL_ALLREDUCE)
+		return oc_coll_allreduce_between(&shape, there);
+	if (t->coll == OC_COLL_REDUCE_SCATTER)
+		return oc_coll_reduce_scatter_between(&shape, there, &in);
+	if (me == t->root || there[t->root])
+		return oc_coll_reduce_between(&shape, there);
+	/* The others of the root's group leave. */
+	return oc_draft_finish(&(struct oc_draft){.shape = shape});
+}
+
+static void try_between(enum oc_coll coll, uint32_t size, uint32_t split)
+{
+	static const uint32_t granules[] = {1, 4, 12, 16};
+	uint32_t granule = granules[trial_dice(4)];
+	uint32_t most = trial_dice(2) ? 40 : 4000; /* slices on lines, too */
+	struct trial t = {.coll = coll,
+			  .size = size,
+			  .split = split,
+			  .root = trial_dice(size),
+			  .bytes = trial_dice(most) * granule,
+			  .granule = granule,
+			  .stream = trial_dice(2),
+			  .seed = trial_seed};
+
+	for (uint32_t r = 0; r < size; r++) {
+		t.machine.rank[r].reachable = trial_dice(2);
+		t.machine.rank[r].send = trial_dice(2) ? MACHINE_STAGED : MACHINE_LIVE;
+	}
+	trial_setup(&t);
+	for (uint32_t r = 0; r < size; r++)
+		t.machine.rank[r].plan = generate_between(&t, r);
+	finish(&t);
+}
+
+static void test_between(void)
+{
+	static const enum oc_coll reductions[] = {OC_COLL_REDUCE, OC_COLL_ALLREDUCE,
+						  OC_COLL_REDUCE_SCATTER};
+
+	for (int which = 0; which < 3; which++)
+		for (uint32_t size = 2; size <= RANKS; size++)
+			for (uint32_t split = 1; split < size; split++)
+				for (int again = 0; again < 20; again++)
+					try_between(reductions[which], size, split);
+}
+
 int main(void)
 {
 	const char *seed = getenv("ONECOPY_TEST_SEED");
@@ -333,6 +395,7 @@ int main(void)
 	test_long_scan();
 	test_messages();
 	test_by_two();
+	test_between();
 	printf("%lu runs\n", runs);
 	return 0;
 }

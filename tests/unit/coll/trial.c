@@ -14,8 +14,9 @@ void trial_die(const struct trial *t, const char *fmt, ...)
 	va_list args;
 
 	fprintf(stderr,
-		"collective %d, %u ranks, root %u, %llu bytes, granule %u, seed %#llx: ", t->coll,
-		t->size, t->root, (unsigned long long)t->bytes, t->granule,
+		"collective %d, %u ranks, %u of them apart, root %u, %llu bytes, granule %u, seed "
+		"%#llx: ",
+		t->coll, t->size, t->split, t->root, (unsigned long long)t->bytes, t->granule,
 		(unsigned long long)t->seed);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
@@ -74,16 +75,22 @@ static void want(struct trial *t, uint32_t to, uint64_t roff, uint32_t from, uin
 		memcpy(t->expect[to] + roff, t->machine.rank[from].slot[OC_SLOT_SEND] + soff, len);
 }
 
-/* The operands of ranks below @end. */
-static void want_fold(struct trial *t, uint32_t to, uint32_t end, uint64_t off, uint64_t len)
+/* The operands of ranks from @first on and below @end. */
+static void want_fold_of(struct trial *t, uint32_t to, uint32_t first, uint32_t end, uint64_t off,
+			 uint64_t len)
 {
 	for (uint64_t i = 0; i < len; i++) {
-		uint8_t value = t->machine.rank[0].slot[OC_SLOT_SEND][off + i];
+		uint8_t value = t->machine.rank[first].slot[OC_SLOT_SEND][off + i];
 
-		for (uint32_t r = 1; r < end; r++)
+		for (uint32_t r = first + 1; r < end; r++)
 			value = machine_fold(value, t->machine.rank[r].slot[OC_SLOT_SEND][off + i]);
 		t->expect[to][i] = value;
 	}
+}
+
+static void want_fold(struct trial *t, uint32_t to, uint32_t end, uint64_t off, uint64_t len)
+{
+	want_fold_of(t, to, 0, end, off, len);
 }
 
 /* ---- what each collective means ------------------------------------------- */
@@ -153,15 +160,15 @@ static void setup_alltoall(struct trial *t)
 			want(t, to, from * t->bytes, from, to * t->bytes, t->bytes);
 }
 
-static uint64_t longest_slice(const struct trial *t)
+static uint64_t longest_slice_of(const struct trial *t, uint32_t ranks)
 {
-	struct oc_shape shape = {.size = (uint16_t)t->size, .granule = (uint16_t)t->granule};
+	struct oc_shape shape = {.size = (uint16_t)ranks, .granule = (uint16_t)t->granule};
 	uint64_t longest = 0, at = 0;
 
-	for (uint32_t r = 0; r < t->size; r++) {
+	for (uint32_t r = 0; r < ranks; r++) {
 		uint64_t next = oc_coll_slice(&shape, t->bytes, r + 1);
 
-		if (next < at || (r + 1 < t->size && next % t->granule))
+		if (next < at || (r + 1 < ranks && next % t->granule))
 			trial_die(t, "slice %u ends at %llu", r, (unsigned long long)next);
 		if (next - at > longest)
 			longest = next - at;
@@ -170,6 +177,11 @@ static uint64_t longest_slice(const struct trial *t)
 	if (at != t->bytes)
 		trial_die(t, "slices end at %llu", (unsigned long long)at);
 	return longest;
+}
+
+static uint64_t longest_slice(const struct trial *t)
+{
+	return longest_slice_of(t, t->size);
 }
 
 static void setup_reduce(struct trial *t)
@@ -267,6 +279,63 @@ static void setup_reduce_scatter(struct trial *t)
 	}
 }
 
+bool trial_is_there(const struct trial *t, uint32_t me, uint32_t rank)
+{
+	return (me < t->split) != (rank < t->split);
+}
+
+/* The other group's ranks, as those of @rank's see them. */
+static void others(const struct trial *t, uint32_t rank, uint32_t *first, uint32_t *end)
+{
+	*first = rank < t->split ? t->split : 0;
+	*end = rank < t->split ? t->size : t->split;
+}
+
+/* Blocks of each group that are equally long together. */
+static void divide(struct trial *t, uint64_t total)
+{
+	for (uint32_t r = 0; r < t->size; r++) {
+		bool last = r == t->split - 1 || r == t->size - 1;
+		uint64_t left = r && r != t->split ? total - t->off_out[0][r - 1] - t->len[0][r - 1]
+						   : total;
+
+		t->off_out[0][r] = total - left;
+		t->len[0][r] =
+			last ? left : trial_dice((uint32_t)(left / t->granule) + 1) * t->granule;
+	}
+}
+
+static void setup_between(struct trial *t)
+{
+	uint32_t first, end;
+
+	divide(t, t->bytes);
+	for (uint32_t r = 0; r < t->size; r++) {
+		bool rooted = t->coll == OC_COLL_REDUCE,
+		     scatters = t->coll == OC_COLL_REDUCE_SCATTER;
+
+		others(t, r, &first, &end);
+		if (!rooted || trial_is_there(t, t->root, r)) {
+			slot(t, r, OC_SLOT_SEND, t->bytes);
+			if (!scatters)
+				slot(t, r, OC_SLOT_SCRATCH,
+				     longest_slice_of(t, t->size - (end - first)));
+		}
+		if (!rooted || r == t->root)
+			slot(t, r, OC_SLOT_RECV, scatters ? t->len[0][r] : t->bytes);
+	}
+	for (uint32_t r = 0; r < t->size; r++) {
+		bool scatters = t->coll == OC_COLL_REDUCE_SCATTER;
+
+		if (t->coll == OC_COLL_REDUCE && r != t->root)
+			continue;
+		others(t, r, &first, &end);
+		expect(t, r);
+		want_fold_of(t, r, first, end, scatters ? t->off_out[0][r] : 0,
+			     scatters ? t->len[0][r] : t->bytes);
+	}
+}
+
 /* The scratch slot of a v-collective: its tables, @in NULL but in alltoallv. */
 static void table(struct trial *t, uint32_t rank, const uint64_t *off, const uint64_t *len,
 		  const uint64_t *in)
@@ -355,6 +424,10 @@ static void setup_alltoallv(struct trial *t)
 
 void trial_setup(struct trial *t)
 {
+	if (t->split) {
+		setup_between(t);
+		return;
+	}
 	switch (t->coll) {
 	case OC_COLL_BCAST:
 		setup_bcast(t);

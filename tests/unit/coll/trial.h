@@ -17,6 +17,7 @@ struct trial {
 	enum oc_coll coll;
 	uint32_t size;
 	uint32_t root;
+	uint32_t split; /* ranks of the first of two groups; 0: there is one */
 	uint32_t granule;
 	uint64_t bytes;
 	bool stream;
@@ -42,6 +43,9 @@ void trial_die(const struct trial *t, const char *fmt, ...)
 /* Gives every rank its slots and its expectations. The caller has set all up
  * to and including in_place. */
 void trial_setup(struct trial *t);
+
+/* Where there are two groups: whether @rank and @me are in different ones. */
+bool trial_is_there(const struct trial *t, uint32_t me, uint32_t rank);
 
 /* What rank @me receives from each rank in an alltoallv. */
 void trial_incoming(const struct trial *t, uint32_t me, uint64_t *len);
