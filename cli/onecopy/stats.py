@@ -27,7 +27,7 @@ OUTCOMES = {
     "never": ("not with this", "left to the MPI with the mechanisms that are allowed (--mech)"),
     "early": ("not enough calls yet", "the first {credit} of a communicator pay for nothing (--min serves them, too)"),
     "alone": ("single rank", "a communicator of one rank"),
-    "beyond": ("spans nodes", "the communicator has ranks on other nodes, or some that run without onecopy"),
+    "beyond": ("ranks elsewhere", "the communicator has some on other nodes, without onecopy, or spawned"),
     "inter": ("intercommunicator", "left to the MPI: of spawned processes, or made of another"),
     "setup": ("no room", "a member had no board or memory for the communicator"),
     "operator": ("operator or type", "a reduction by an operator that the type has not, or of a type with gaps"),
