@@ -15,8 +15,8 @@
  *   pages its own and ends. If the process execs, exits or is killed before,
  *   the thread ends too; either way the pipe closes and the parent goes on.
  *   Little data is copied at once, without the thread.
- * - Our handlers are registered first, so prepare runs after every other one,
- *   and the child's memory stands before any other child handler: what the
+ * - Our handlers are registered first (preload/fork.c), so prepare runs after every
+ *   other one, and the child's memory stands before any other child handler: what the
  *   program locks around fork is consistent in the child. Other threads of the
  *   parent run on; what they write without such a lock during fork(), the child
  *   sees or not, until fork() returns.
@@ -36,8 +36,8 @@
  * child runs in the parent's memory until it calls exec, which closes the pipe
  * should another thread be forking.
  *
- * Limits. A child that is stopped before its copy is made (a tracer does that)
- * is not waited for: it loses the heap, that is, faults when it uses it. So does
+ * Limits. A child that is held before its copy is made (held.h) is not waited
+ * for: it loses the heap, that is, faults when it uses it. So does
  * a child for which no descriptors, address space or memory are left, or that
  * would have much to copy without the file's descriptor. A child keeps the file
  * alive, so the parent's freed memory is not returned as long as peers or
@@ -65,16 +65,15 @@
 #include "base/quiet.h"
 #include "base/signals.h"
 #include "heap/arena.h"
+#include "heap/held.h"
 #include "heap/helper.h"
 #include "heap/onfork.h"
+#include "heap/pieces.h"
 #include "heap/span.h"
 #include "heap/static_data.h"
 #include "heap/view.h"
 
-#define GAP	   ((size_t)64 << 10) /* less between two pieces does not part them */
-#define PIECES_MAX 2048		      /* mappings of a child: far from vm.max_map_count */
-#define AT_ONCE	   ((size_t)64 << 10) /* costs less to copy than a thread */
-#define STOPPED_MS 20
+#define AT_ONCE ((size_t)64 << 10) /* costs less to copy than a thread */
 
 /* Held by the forking thread from prepare to parent or child: two threads that
  * fork at once take turns, and no child inherits another's pipe. Signals wait
@@ -85,11 +84,9 @@ static struct {
 	sigset_t mask; /* as it was */
 	bool live;     /* anything to copy */
 	int turn[2];
-	int fd;	      /* the child's, until its copy stands; -1: there is a view */
-	int view_err; /* why not */
-	size_t gap;
+	int view_err; /* why there is no view, where the program has closed the arena's file */
 	size_t bytes;
-	struct oc_heap_piece pieces[PIECES_MAX + 2];
+	struct oc_heap_piece pieces[OC_HEAP_PIECES];
 	struct oc_heap_copy copy;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -206,33 +203,20 @@ static void shut(int fd)
 		syscall(SYS_close, fd);
 }
 
-/* By the child's word who it is; by nothing if it is in another PID namespace. */
-static bool child_is_stopped(pid_t *pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	if (!*pid && syscall(SYS_read, state.turn[0], pid, sizeof(*pid)) != sizeof(*pid))
-		return false;
-	return !syscall(SYS_waitid, P_PID, *pid, &info, WSTOPPED | WNOWAIT | WNOHANG, NULL) &&
-	       info.si_pid == *pid;
-}
-
 /* Until the child has its own pages or needs none; at once if fork() failed. */
 static void wait_turn(void)
 {
 	struct pollfd turn = {.fd = state.turn[0]}; /* POLLHUP alone */
-	int stops = 0;
-	pid_t pid = 0;
+	struct oc_heap_held held = {0};
 
-	/* One stop is no proof: both may be about to be continued. */
-	while (stops < 2) {
-		struct timespec limit = {.tv_nsec = STOPPED_MS * 1000000L};
+	for (;;) {
+		struct timespec limit = {.tv_nsec = OC_HEAP_HELD_MS * 1000000L};
 		long n = syscall(SYS_ppoll, &turn, 1, &limit, NULL, 0);
 
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return;
-		if (!n)
-			stops = child_is_stopped(&pid) ? stops + 1 : 0;
+		if (!n && oc_heap_held(&held, state.turn[0]))
+			return;
 	}
 }
 
@@ -250,168 +234,66 @@ static void parent(void)
 	errno = saved;
 }
 
-/* Grows the last piece if the hole before @at is small. */
-static bool add_piece(char *at, size_t bytes)
-{
-	struct oc_heap_copy *copy = &state.copy;
-	struct oc_heap_piece *last = copy->count ? &copy->pieces[copy->count - 1] : NULL;
-
-	if (last && (size_t)(at - (last->at + last->bytes)) < state.gap) {
-		last->bytes = (size_t)(at - last->at) + bytes;
-		return true;
-	}
-	if (copy->count == PIECES_MAX)
-		return false;
-	copy->pieces[copy->count++] = (struct oc_heap_piece){.at = at, .bytes = bytes};
-	return true;
-}
-
-/*
- * The next data of the file from *@at on, which ends at *@to. 1, 0 if there is
- * none before @end, or -errno. What was never touched has no page in the file
- * and needs none in the copy.
- */
-static int next_data(off_t *at, off_t *to, off_t end)
-{
-	if (state.fd < 0) {
-		*at = (off_t)oc_heap_view_seek((size_t)*at, (size_t)end, true);
-		*to = (off_t)oc_heap_view_seek((size_t)*at, (size_t)end, false);
-		return *at < end;
-	}
-	*at = lseek(state.fd, *at, SEEK_DATA);
-	if (*at < 0)
-		return errno == ENXIO ? 0 : -errno;
-	if (*at >= end)
-		return 0;
-	*to = lseek(state.fd, *at, SEEK_HOLE);
-	if (*to < 0)
-		return -errno;
-	if (*to > end)
-		*to = end;
-	return 1;
-}
-
-static bool find_data(char *run, size_t bytes, void *arg)
-{
-	off_t base = (off_t)oc_heap_range.base;
-	off_t at = (off_t)(uintptr_t)run - base, to = at;
-	off_t end = at + (off_t)bytes;
-	int *err = arg;
-
-	if (mprotect(run, bytes, PROT_READ | PROT_WRITE)) {
-		*err = -ENOMEM;
-		return false;
-	}
-	for (; at < end; at = to) {
-		int found = next_data(&at, &to, end);
-
-		if (found < 0)
-			*err = found;
-		if (found <= 0)
-			return !found;
-		if (!add_piece((char *)(uintptr_t)(base + at), (size_t)(to - at)))
-			return false;
-	}
-	return true;
-}
-
-static int find_pieces(void)
-{
-	int err;
-
-	/* More gaps are mapped too when there would be too many pieces. */
-	for (state.gap = GAP;; state.gap *= 16) {
-		state.copy.count = 0;
-		err = 0;
-		oc_heap_span_walk(state.gap, find_data, &err);
-		if (err || state.copy.count < PIECES_MAX)
-			return err;
-	}
-}
-
-/* The piece that reaches over @at ends there, and another begins. */
-static void split(char *at)
-{
-	struct oc_heap_copy *copy = &state.copy;
-
-	for (size_t i = 0; i < copy->count; i++) {
-		struct oc_heap_piece *piece = &copy->pieces[i];
-		size_t first = (size_t)(at - piece->at);
-
-		if (at <= piece->at || first >= piece->bytes)
-			continue;
-		copy->pieces[copy->count++] =
-			(struct oc_heap_piece){.at = at, .bytes = piece->bytes - first};
-		piece->bytes = first;
-		return;
-	}
-}
-
-/* From where they lie in the arena to where the program sees them. */
-static void show_pieces(void)
-{
-	struct oc_heap_copy *copy = &state.copy;
-
-	if (oc_heap_static.mapped) {
-		split(oc_heap_static.at);
-		split(oc_heap_static.at + oc_heap_static.mapped);
-	}
-	for (size_t i = 0; i < copy->count; i++) {
-		struct oc_heap_piece *piece = &copy->pieces[i];
-
-		piece->off = (uintptr_t)piece->at - oc_heap_range.base;
-		piece->at = oc_heap_seen(piece->at);
-	}
-}
-
-static int map_pieces(void)
-{
-	struct oc_heap_copy *copy = &state.copy;
-
-	state.bytes = 0;
-	for (size_t i = 0; i < copy->count; i++) {
-		const struct oc_heap_piece *piece = &copy->pieces[i];
-
-		if (oc_quiet_mmap(piece->at, piece->bytes, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, state.fd,
-				  (off_t)piece->off) == MAP_FAILED)
-			return -errno;
-		state.bytes += piece->bytes;
-	}
-	return 0;
-}
-
 static int fill_copy(void)
 {
-	int err;
+	int fd = oc_heap_fd(), err;
 
-	state.fd = oc_heap_fd();
-	if (state.fd < 0 && state.view_err)
+	if (fd < 0 && state.view_err)
 		return state.view_err;
 	/* What of static data was never touched. */
 	if (mprotect((char *)oc_heap_static.from, oc_heap_static.mapped, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
-	err = find_pieces();
-	show_pieces();
+	state.bytes = 0;
+	err = oc_heap_pieces_find(&state.copy, fd);
 	if (!err)
-		err = state.fd >= 0 ? map_pieces() : oc_heap_view_copy(&state.copy);
-	if (state.fd < 0) {
-		/* All of it is the child's own. */
-		state.copy.count = 0;
-		state.bytes = 0;
-	}
+		err = fd >= 0 ? oc_heap_pieces_map(&state.copy, fd, &state.bytes)
+			      : oc_heap_view_copy(&state.copy);
+	if (fd < 0)
+		state.copy.count = 0; /* all of it is the child's own */
 	return err ? err : oc_heap_onfork_apply();
 }
 
-static void settle_later(void)
+/* It does when this process is held (held.h). If it died, nobody writes any more. */
+static bool parent_went_on(void)
 {
-	struct oc_heap_copy *copy = &state.copy;
+	struct pollfd turn = {.fd = state.copy.turn};
+
+	return syscall(SYS_ppoll, &turn, 1, &(struct timespec){0}, NULL, 0) == 1 &&
+	       (turn.revents & POLLERR) && getppid() == state.copy.parent;
+}
+
+/* A parent that waits may want to know whom for. */
+static int name_self(void)
+{
 	pid_t self = getpid();
 
+	if (parent_went_on())
+		return -ESTALE;
+	return write(state.copy.turn, &self, sizeof(self)) == sizeof(self) ? 0 : -EPIPE;
+}
+
+static int settle_now_or_later(void)
+{
+	struct oc_heap_copy *copy = &state.copy;
+
 	/* Touching is safe now, not when the program is running. */
-	if (!can_populate() || advise(copy, MADV_DONTFORK) ||
-	    write(copy->turn, &self, sizeof(self)) != sizeof(self) || oc_heap_helper_start(copy))
-		settle();
+	if (state.bytes > AT_ONCE && can_populate() && !advise(copy, MADV_DONTFORK) &&
+	    !oc_heap_helper_start(copy))
+		return 0; /* which looks itself, at the end */
+	settle();
+	return parent_went_on() ? -ESTALE : 0;
+}
+
+static const char *explain(int err)
+{
+	switch (err) {
+	case -EFBIG:
+		return "too much to copy without its descriptor";
+	case -ESTALE:
+		return "it was stopped, and its parent went on";
+	default:
+		return strerror(-err);
+	}
 }
 
 static void make_copy(void)
@@ -443,19 +325,18 @@ static void make_copy(void)
 	}
 	if (copy->turn < 0)
 		return;
-	err = fill_copy();
+	err = name_self();
+	if (!err)
+		err = fill_copy();
+	if (!err)
+		err = settle_now_or_later();
 	if (err) {
-		oc_note("no shared heap in a forked child: %s",
-			err == -EFBIG ? "too much to copy without its descriptor" : strerror(-err));
+		oc_note("no shared heap in a forked child: %s", explain(err));
 		forbid(copy);
 		copy->count = 0;
 		return;
 	}
 	has_copy = true;
-	if (state.bytes <= AT_ONCE)
-		settle();
-	else
-		settle_later();
 }
 
 static void child(void)
@@ -463,6 +344,7 @@ static void child(void)
 	int saved = errno;
 
 	if (oc_heap_range.size && !is_copy) {
+		shut(state.turn[0]);
 		/* Nothing live is nothing to keep a place for. */
 		if (state.live)
 			make_copy();
@@ -472,7 +354,6 @@ static void child(void)
 		oc_heap_become_copy();
 		is_copy = true;
 		/* Last: the parent goes on, unless a helper has them too. */
-		shut(state.turn[0]);
 		shut(state.turn[1]);
 	} else if (has_copy && oc_heap_onfork_apply()) {
 		/* Better no data than what the child is not to have. */
@@ -482,14 +363,11 @@ static void child(void)
 	errno = saved;
 }
 
-static void register_handlers(void)
-{
-	pthread_atfork(prepare, parent, child);
-}
-
 void oc_heap_fork_register(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static atomic_bool begun;
 
-	pthread_once(&once, register_handlers);
+	/* Not pthread_once(): this comes back to here by preload/fork.c. */
+	if (!atomic_exchange(&begun, true))
+		pthread_atfork(prepare, parent, child);
 }

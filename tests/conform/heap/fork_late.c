@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* fork_late NAME: what children do before their copy of the heap is made; exits 0 when it holds. */
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 
 #include "fork_blocks.h"
@@ -96,6 +98,53 @@ static void stopped(void)
 	refill_blocks(2);
 	CHECK(!kill(pid, SIGCONT));
 	CHECK(status_of(pid) == 0);
+	check_blocks(2);
+}
+
+/* Follows @pid, and every child that it makes it holds as it is born. */
+static void trace(pid_t pid, int ready)
+{
+	CHECK(!ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEFORK));
+	CHECK(write(ready, "r", 1) == 1);
+	for (;;) {
+		int status;
+		pid_t who = waitpid(-1, &status, __WALL);
+
+		if (who < 0)
+			_exit(0);
+		if (who == pid && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, pid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+	}
+}
+
+/* A child that a tracer holds at its birth, as a debugger may, holds nobody up for long. */
+static void traced(void)
+{
+	pid_t self = getpid(), tracer, pid;
+	int ready[2], status;
+	char byte;
+
+	CHECK(!pipe(ready));
+	/* Yama lets a child trace its parent where this says so. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	tracer = fork();
+	if (!tracer)
+		trace(self, ready[1]);
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		CHECK(waitpid(tracer, NULL, 0) == tracer);
+		return; /* nobody may trace here */
+	}
+	make_blocks(1);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	CHECK(pid > 0);
+	refill_blocks(2);
+	CHECK(!kill(tracer, SIGKILL));
+	CHECK(waitpid(tracer, NULL, 0) == tracer);
+	/* It has no heap now, and needs none. */
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 	check_blocks(2);
 }
 
@@ -230,6 +279,7 @@ int main(int argc, char **argv)
 		{"untouched", untouched}, {"closing", closing}, {"orphan", orphan},
 		{"stopped", stopped},	  {"killed", killed},	{"early", early},
 		{"crowd", crowd},	  {"starved", starved}, {"handler", handler},
+		{"traced", traced},
 	};
 
 	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -28,7 +28,7 @@ def test_fork_advice(runner: Runner, compiled: Callable[[str], Path], preloaded:
     preloaded("fork_advice", "heap", case)
 
 
-LATE = ["untouched", "closing", "orphan", "stopped", "killed", "early", "crowd", "starved", "handler"]
+LATE = ["untouched", "closing", "orphan", "stopped", "killed", "early", "crowd", "starved", "handler", "traced"]
 
 
 @pytest.mark.parametrize("case", LATE)

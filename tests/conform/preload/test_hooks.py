@@ -38,3 +38,8 @@ def test_openmpi(runner: Runner, compiled: Callable[[str], Path], preload: bool)
 def test_fork(preloaded: Preloaded, descriptor: str) -> None:
     """No hook is called in a child before fork() returns: its locks may be held by threads the child does not have."""
     preloaded("hooks_fork", descriptor)
+
+
+def test_early_fork_handlers(preloaded: Preloaded) -> None:
+    """Ours are the first all the same."""
+    preloaded("hooks_early")
