@@ -9,7 +9,9 @@
  * the process drops them all. So nothing here ever opens or duplicates the
  * control segment's descriptor. A program that closes descriptors it does not
  * know still may; hence an unlocked byte is only a suspicion, confirmed by the
- * PID and its start time where the PID means anything to us.
+ * PID and its start time where the PID means anything to us. Where it does not, a
+ * rank that has lost its own descriptor takes others to be as it is; one that has not
+ * takes those that hold no lock for dead.
  */
 #include "segment/alive.h"
 
@@ -89,14 +91,14 @@ bool oc_node_owns_fd(const struct oc_node *node)
 }
 
 /* What cannot be known, for lack of descriptors, say, is taken for life. */
-static bool process_alive(const struct oc_segment_rank *self, const struct oc_segment_rank *peer)
+static bool process_alive(const struct oc_node *node, const struct oc_segment_rank *peer)
 {
 	uint64_t starttime;
 	bool ended;
 	int err;
 
-	if (!peer->pidns || peer->pidns != self->pidns)
-		return false;
+	if (!peer->pidns || peer->pidns != node->ranks[node->rank].pidns)
+		return !oc_node_owns_fd(node);
 	if (kill((pid_t)peer->pid, 0) && errno == ESRCH)
 		return false;
 	err = read_stat(peer->pid, &ended, &starttime);
@@ -115,7 +117,7 @@ bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer)
 		return true;
 	if (!fcntl(node->segment_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
 		return true;
-	return process_alive(&node->ranks[node->rank], &node->ranks[peer]);
+	return process_alive(node, &node->ranks[peer]);
 }
 
 bool oc_node_peer_lived(const struct oc_node *node, uint32_t peer, uint64_t ms)

@@ -494,3 +494,12 @@ def test_container(runner: Runner, programs: Programs, program: MakeProgram) -> 
         argv = runner.mpirun_argv(4, program(name))
         runner.run("unshare", "-m", "sh", "-c", script, "sh", deny, *argv, env=env)
     assert served(path, "bcast") == [60] * 4 + [24] * 4 or sorted(served(path, "bcast")) == [24] * 4 + [60] * 4
+
+
+def test_filter_that_kills(runner: Runner, program: MakeProgram, programs: Programs) -> None:
+    """Whoever calls process_vm_*, where the program does not want to know what becomes of its children."""
+    deny = programs.build("deny", ["hazards/deny.c"], compiler="cc")
+    path = runner.cwd / "stats"
+    env = {**NO_SINGLE_COPY, "ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
+    runner.mpirun(3, deny, "--kill", program("overwrite"), env=env)
+    assert served(path, "bcast") == [60] * 3

@@ -73,6 +73,15 @@ def test_pid_of_a_thread(runner: Runner, messages: Path, turns: int) -> None:
         assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
 
 
+def test_descriptors_closed(runner: Runner, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Ranks that cannot ask whether others in PID namespaces of their own live take them to be alive."""
+    if not may("--pid", "--fork"):
+        pytest.skip("unshare --pid --fork is not allowed here")
+    program = Programs(tmp_path_factory.mktemp("closes")).build("closes", ["hazards/closes.c"])
+    command = ["unshare", "--pid", "--fork", "sh", "-c", OWN_PIDS, "sh", str(program), "late", "all"]
+    runner.mpirun(2, *command, env={**NO_SINGLE_COPY, "ONECOPY_MIN": "1"})
+
+
 def test_small_dev_shm(runner: Runner, messages: Path) -> None:
     if not may("-m"):
         pytest.skip("no mount namespaces: needs CAP_SYS_ADMIN")

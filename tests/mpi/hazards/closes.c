@@ -2,7 +2,8 @@
 /*
  * closes WHEN WHO: ranks that close descriptors they did not open, "before"
  * MPI_Init all of them, "after" it the shared heap's; "all" ranks or the "last"
- * one. A file of their own then has the number, and must stay as it is.
+ * one. A file of their own then has the number, and must stay as it is. Or, "late", all that the
+ * library has, in the middle of the job, of which one rank then keeps the others waiting.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -46,6 +47,20 @@ static int replace_heap(void)
 	return fd < 0 ? file : dup2(file, fd);
 }
 
+static void close_library(void)
+{
+	for (int fd = 3; fd < 1024; fd++) {
+		char path[32], to[256];
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, to, sizeof(to) - 1);
+		to[len > 0 ? len : 0] = '\0';
+		if (strstr(to, "onecopy"))
+			close(fd);
+	}
+}
+
 static void fork_child(const unsigned int *data, unsigned int seed, int file)
 {
 	int status;
@@ -81,12 +96,18 @@ int main(int argc, char **argv)
 	if (closes && !strcmp(argv[1], "after"))
 		file = replace_heap();
 	for (unsigned int turn = 0; turn < 6; turn++) {
-		unsigned int *sums = pattern_alloc(WORDS * 16);
+		unsigned int *sums;
 
 		pattern_fill(data, WORDS, turn + (rank ? 70 : 0));
 		MPI_Bcast(data, (int)WORDS, MPI_UNSIGNED, 0, MPI_COMM_WORLD);
 		pattern_check(data, WORDS, turn, "bcast");
+		if (!strcmp(argv[1], "late") && !turn) {
+			close_library();
+			sleep(rank == size - 1 ? 2 : 0);
+			continue;
+		}
 		fork_child(data, turn, file);
+		sums = pattern_alloc(WORDS * 16);
 		MPI_Allreduce(data, sums, (int)WORDS, MPI_UNSIGNED, MPI_SUM, MPI_COMM_WORLD);
 		for (size_t i = 0; i < WORDS; i++)
 			if (sums[i] != data[i] * (unsigned int)size)
