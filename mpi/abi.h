@@ -94,6 +94,9 @@ extern const bool oc_abi_blames_self;
 /* A handler by which errors are returned; before oc_abi_init(), too. 0, or -ENOENT. */
 int oc_abi_find_errors_return(MPI_Errhandler *handler);
 
+/* Whether a handler is MPI_ERRORS_ABORT, which not every MPI has. */
+bool oc_abi_aborts(MPI_Errhandler handler);
+
 /* To ask for what a library lacks is an error. It shall be returned, not end the job. 0, -ENOENT,
  * or -EOPNOTSUPP where nobody has a handler for that. */
 int oc_abi_silence(MPI_Errhandler before[OC_ABI_BLAMED]);

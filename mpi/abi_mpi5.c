@@ -56,6 +56,14 @@ int oc_abi_find_errors_return(MPI_Errhandler *handler)
 	return *handler || !pmpi()->Comm_create_errhandler(leave, handler) ? 0 : -ENOENT;
 }
 
+bool oc_abi_aborts(MPI_Errhandler handler)
+{
+	MPI_Errhandler returns = known_errors_return();
+	uintptr_t value = (uintptr_t)handler;
+
+	return returns && (value == 0x142 || value == 0x143) && handler != returns;
+}
+
 bool oc_abi_blames_world(void)
 {
 	return known_errors_return();

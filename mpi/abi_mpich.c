@@ -33,6 +33,11 @@ int oc_abi_find_errors_return(MPI_Errhandler *handler)
 	return 0;
 }
 
+bool oc_abi_aborts(MPI_Errhandler handler)
+{
+	return handler == MPI_ERRORS_ABORT;
+}
+
 bool oc_abi_blames_world(void)
 {
 	return true;

@@ -130,6 +130,12 @@ int oc_abi_find_errors_return(MPI_Errhandler *handler)
 	return *handler ? 0 : -ENOENT;
 }
 
+/* Of Open MPI 5. */
+bool oc_abi_aborts(MPI_Errhandler handler)
+{
+	return handler && handler == oc_pmpi_symbol("ompi_mpi_errors_abort");
+}
+
 int oc_abi_init(void)
 {
 	if (oc_abi_find_errors_return(&oc_abi.errors_return))

@@ -34,6 +34,11 @@ static const char *const colls[OC_COLL_COUNT] = {
 	[OC_COLL_NEIGHBOR_ALLTOALLW] = "neighbor_alltoallw",
 };
 
+const char *oc_call_name(enum oc_coll coll)
+{
+	return colls[coll];
+}
+
 /* cli/onecopy/stats.py says them in words. */
 static const char *const outcomes[OC_OUTCOME_COUNT] = {
 	[OC_OUTCOME_SERVED] = "served",	    [OC_OUTCOME_FAILED] = "failed",

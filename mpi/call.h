@@ -57,6 +57,9 @@ struct oc_call {
 	uint8_t outcome;
 };
 
+/* What a collective is called in statistics: the call's name, in small letters, without MPI_. */
+const char *oc_call_name(enum oc_coll coll);
+
 void oc_call_count(struct oc_call *call, int err);
 
 /* The record is a new one. No call is under way. */

@@ -25,6 +25,7 @@ struct oc_comm {
 	bool tried;
 	uint8_t outcome;	      /* enum oc_outcome of its calls when there is no group */
 	struct oc_topology *topology; /* NULL: not known yet */
+	uint64_t *there; /* [size] 1: rank of the other group; NULL: there is one group */
 };
 
 /* The communicator looked up last by this thread. Handles are used again after MPI_Comm_free, so

@@ -6,6 +6,7 @@
  */
 #include "failure.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,33 +20,35 @@
 
 #define LAUNCHER_MS 2000 /* in which it has noticed a death and ended the job */
 
-static const char *name_of(enum oc_coll coll)
-{
-	static const char *const names[OC_COLL_COUNT] = {
-		[OC_COLL_BCAST] = "MPI_Bcast",
-		[OC_COLL_SCATTER] = "MPI_Scatter",
-		[OC_COLL_GATHER] = "MPI_Gather",
-		[OC_COLL_ALLGATHER] = "MPI_Allgather",
-		[OC_COLL_ALLTOALL] = "MPI_Alltoall",
-		[OC_COLL_REDUCE] = "MPI_Reduce",
-		[OC_COLL_ALLREDUCE] = "MPI_Allreduce",
-		[OC_COLL_REDUCE_SCATTER] = "MPI_Reduce_scatter",
-		[OC_COLL_BARRIER] = "MPI_Barrier",
-		[OC_COLL_SCATTERV] = "MPI_Scatterv",
-		[OC_COLL_GATHERV] = "MPI_Gatherv",
-		[OC_COLL_ALLGATHERV] = "MPI_Allgatherv",
-		[OC_COLL_ALLTOALLV] = "MPI_Alltoallv",
-		[OC_COLL_ALLTOALLW] = "MPI_Alltoallw",
-		[OC_COLL_SCAN] = "MPI_Scan",
-		[OC_COLL_EXSCAN] = "MPI_Exscan",
-		[OC_COLL_NEIGHBOR_ALLGATHER] = "MPI_Neighbor_allgather",
-		[OC_COLL_NEIGHBOR_ALLGATHERV] = "MPI_Neighbor_allgatherv",
-		[OC_COLL_NEIGHBOR_ALLTOALL] = "MPI_Neighbor_alltoall",
-		[OC_COLL_NEIGHBOR_ALLTOALLV] = "MPI_Neighbor_alltoallv",
-		[OC_COLL_NEIGHBOR_ALLTOALLW] = "MPI_Neighbor_alltoallw",
-	};
+struct name {
+	char text[32];
+};
 
-	return names[coll];
+/* As the standard has it. */
+static struct name name_of(enum oc_coll coll)
+{
+	const char *word = oc_call_name(coll);
+	struct name name;
+
+	snprintf(name.text, sizeof(name.text), "MPI_%c%s", toupper(word[0]), word + 1);
+	return name;
+}
+
+/* Which group a rank of a communicator's is in, as this rank sees it, and its rank there. */
+static const char *group_of(const struct oc_comm *oc, int rank)
+{
+	return !oc->there ? "the communicator" : oc->there[rank] ? "the other group" : "this group";
+}
+
+static int rank_in_group(const struct oc_comm *oc, int rank)
+{
+	int before = 0;
+
+	if (!oc->there)
+		return rank;
+	for (int i = 0; i < rank; i++)
+		before += oc->there[i] == oc->there[rank];
+	return before;
 }
 
 int oc_failure_of_code(int code)
@@ -60,7 +63,7 @@ static bool is_fatal(MPI_Comm comm)
 
 	if (pmpi()->Comm_get_errhandler(comm, &handler))
 		return true;
-	fatal = handler == oc_abi.errors_are_fatal;
+	fatal = handler == oc_abi.errors_are_fatal || oc_abi_aborts(handler);
 	pmpi()->Errhandler_free(&handler);
 	return fatal;
 }
@@ -107,15 +110,15 @@ static void tell_death(const struct oc_comm *oc, enum oc_coll coll, char *text, 
 
 	if (dead < 0) {
 		snprintf(text, len, "a rank of the communicator died, noticed in %s",
-			 name_of(coll));
+			 name_of(coll).text);
 		return;
 	}
 	gethostname(host, sizeof(host) - 1);
 	at = group->node_rank[dead];
 	snprintf(text, len,
-		 "rank %d of MPI_COMM_WORLD (rank %d of the communicator, process %u on %s) died, "
-		 "noticed in %s",
-		 world_rank(at), dead, group->node->ranks[at].pid, host, name_of(coll));
+		 "rank %d of MPI_COMM_WORLD (rank %d of %s, process %u on %s) died, noticed in %s",
+		 world_rank(at), rank_in_group(oc, dead), group_of(oc, dead),
+		 group->node->ranks[at].pid, host, name_of(coll).text);
 	if (oc_node_mourn(group->node, at))
 		fprintf(stderr, "onecopy: %s\n", text);
 }
@@ -165,8 +168,8 @@ int oc_failure_report(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll
 		code = failure;
 	}
 	if (is_fatal(comm) || oc_env()->verbose)
-		fprintf(stderr, "onecopy: %s on rank %d of the communicator: %s\n", name_of(coll),
-			oc->rank, what);
+		fprintf(stderr, "onecopy: %s on rank %d of %s: %s\n", name_of(coll).text,
+			rank_in_group(oc, oc->rank), group_of(oc, oc->rank), what);
 	pmpi()->Comm_call_errhandler(comm, code);
 	return code;
 }

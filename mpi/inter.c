@@ -19,7 +19,7 @@ static _Thread_local struct {
 static struct oc_inter *inter_create(int local, int remote)
 {
 	size_t both = (size_t)local + (size_t)remote;
-	struct oc_inter *inter = calloc(1, sizeof(*inter) + both * sizeof(*inter->there) +
+	struct oc_inter *inter = calloc(1, sizeof(*inter) + both * sizeof(*inter->oc.there) +
 						   2 * (size_t)remote * sizeof(int));
 
 	if (!inter)
@@ -28,8 +28,8 @@ static struct oc_inter *inter_create(int local, int remote)
 	inter->oc.outcome = OC_OUTCOME_EARLY;
 	inter->local = local;
 	inter->remote = remote;
-	inter->there = (uint64_t *)(inter + 1);
-	inter->rank = (int *)(inter->there + both);
+	inter->oc.there = (uint64_t *)(inter + 1);
+	inter->rank = (int *)(inter->oc.there + both);
 	inter->block = inter->rank + remote;
 	for (int i = 0; i < remote; i++)
 		inter->block[i] = i;
@@ -129,7 +129,7 @@ static void create_group(MPI_Comm comm, struct oc_inter *inter)
 	if (!pmpi()->Comm_rank(both, &oc->rank)) {
 		for (int i = 0; i < inter->remote; i++) {
 			inter->rank[i] = i + (oc->rank == rank ? inter->local : 0);
-			inter->there[inter->rank[i]] = 1;
+			oc->there[inter->rank[i]] = 1;
 		}
 		oc_comm_create_group(both, oc);
 	}

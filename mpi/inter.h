@@ -32,7 +32,6 @@ struct oc_inter {
 	int remote;	   /* and of the other */
 	int *rank;	   /* [remote] in both, when it has a group */
 	int *block;	   /* [remote] in a call that has a block for each */
-	uint64_t *there;   /* [both] 1: in the other group; when it has a group */
 	struct oc_exchange_rest rest; /* of the call that is under way */
 };
 

@@ -63,7 +63,7 @@ static int serve(struct oc_inter *inter, const struct oc_call *call, const struc
 	bool in_place =
 		bind->send == MPI_IN_PLACE || bind->recv == MPI_IN_PLACE; /* 6.2.3: none is */
 	int err = oc_serve_between(&inter->oc, in_place ? MPI_ERR_BUFFER : MPI_SUCCESS, shape,
-				   inter->there, blocks, bind);
+				   inter->oc.there, blocks, bind);
 
 	return oc_failure_end(&inter->oc, call->comm, call->coll, err);
 }
@@ -124,7 +124,7 @@ static int serve_scatter(struct oc_inter *inter, struct oc_call *call, struct oc
 		return oc_failure_end(&inter->oc, call->comm, call->coll, err);
 	}
 	for (size_t r = 0; r < both; r++) {
-		len[r] = inter->there[r] ? 0 : (uint64_t)oc_counts_at(counts, k++) * elem;
+		len[r] = inter->oc.there[r] ? 0 : (uint64_t)oc_counts_at(counts, k++) * elem;
 		len[both + r] = total;
 		total += len[r];
 	}

@@ -34,10 +34,10 @@ static struct learned {
 static unsigned int nlearned;
 static uint64_t digest;
 
-/* An MPI that was told not to look at arguments would call functions that it has not. */
 /* Whether the MPI says, and may be asked, what it has. */
 static bool answers;
 
+/* An MPI that was told not to look at arguments would call functions that it has not. */
 static bool looks_at_arguments(void)
 {
 	MPI_Count size;

@@ -49,8 +49,8 @@ typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
 #define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x140)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
-/* MPI_ERRORS_RETURN is left out: libraries that are about have 0x142 or 0x143 for it
- * (mpi/abi_mpi5.c). */
+/* MPI_ERRORS_RETURN and MPI_ERRORS_ABORT are left out: libraries that are about have 0x142 and
+ * 0x143 for them, or the other way round (mpi/abi_mpi5.c). */
 
 typedef struct MPI_ABI_Request *MPI_Request;
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)

@@ -46,6 +46,7 @@ typedef int MPI_Errhandler;
 #define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x14000000)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
 #define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
+#define MPI_ERRORS_ABORT     ((MPI_Errhandler)0x54000003)
 
 typedef int MPI_Request;
 #define MPI_REQUEST_NULL ((MPI_Request)0x2c000000)

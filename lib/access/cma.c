@@ -64,34 +64,3 @@ ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction
 	}
 	return (ssize_t)done;
 }
-
-static int move_all(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
-		    void *local_addr, uint64_t remote_addr, size_t len)
-{
-	struct iovec here = {.iov_base = local_addr, .iov_len = len};
-	struct iovec there = {.iov_base = (void *)(uintptr_t)remote_addr, .iov_len = len};
-	struct oc_cursor local, remote;
-
-	oc_cursor_init(&local, &here, 1, 0);
-	oc_cursor_init(&remote, &there, 1, 0);
-	while (len) {
-		ssize_t moved = oc_cma_move(node, peer, direction, &local, &remote, len);
-
-		if (moved < 0)
-			return (int)moved;
-		len -= (size_t)moved;
-	}
-	return 0;
-}
-
-int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t remote_addr,
-		size_t len)
-{
-	return move_all(node, peer, OC_GET, dst, remote_addr, len);
-}
-
-int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uint64_t remote_addr,
-		 size_t len)
-{
-	return move_all(node, peer, OC_PUT, (void *)src, remote_addr, len);
-}

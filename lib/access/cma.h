@@ -17,18 +17,11 @@ ssize_t oc_cma_call(enum oc_direction direction, pid_t pid, const struct iovec *
 		    unsigned long flags);
 
 /*
- * All of @len bytes, resuming short copies, or an error: -EFAULT memory not
- * mapped at either end, -EPERM ptrace access refused, -ENOSYS no such call,
- * -EPIPE the peer is gone. Whether a peer may be asked at all is in
- * node->peers[].gets and .puts. Any thread.
+ * Moves @len bytes between cursors and advances both, resuming short copies. Returns the bytes
+ * moved, fewer when the rest was refused, or an error when all was: -EFAULT memory not mapped at
+ * either end, -EPERM ptrace access refused, -ENOSYS no such call, -EPIPE the peer is gone. Whether
+ * a peer may be asked at all is in node->peers[].gets and .puts. Any thread.
  */
-int oc_cma_read(const struct oc_node *node, uint32_t peer, void *dst, uint64_t remote_addr,
-		size_t len);
-int oc_cma_write(const struct oc_node *node, uint32_t peer, const void *src, uint64_t remote_addr,
-		 size_t len);
-
-/* Moves @len bytes between cursors and advances both. Returns the bytes moved,
- * fewer when the rest was refused, or -errno as above when all was. */
 ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction direction,
 		    struct oc_cursor *local, struct oc_cursor *remote, size_t len);
 
