@@ -65,7 +65,7 @@ static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI
 	if (inter)
 		err = oc_inter_allgather(inter, &call, large, send, scount, stype, recv, rcount,
 					 rtype);
-	else if (oc)
+	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
 		err = oc_pass_allgather(large, send, scount, stype, recv, rcount, rtype, comm);
@@ -163,7 +163,7 @@ pass:
 	if (inter)
 		err = oc_inter_allgatherv(inter, &call, send, scount, stype, recv, counts, displs,
 					  rtype);
-	else if (oc)
+	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE || !displs.at))
 		err = serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
 	else
 		err = oc_pass_allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);

@@ -57,7 +57,7 @@ static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_
 	if (inter)
 		err = oc_inter_alltoall(inter, &call, large, send, scount, stype, recv, rcount,
 					rtype);
-	else if (oc)
+	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
 		err = oc_pass_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
@@ -188,6 +188,10 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 	if (call.since && !inter)
 		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,
 				rtype);
+	if (oc && oc_refuses(&call, oc,
+			     recv == MPI_IN_PLACE || !rcounts.at || !rdispls.at ||
+				     (!in_place && (!scounts.at || !sdispls.at))))
+		oc = NULL;
 	if (oc && (in_place || !oc_blocks_any(scounts, stype, oc->size, min, -1)) &&
 	    !oc_blocks_any(rcounts, rtype, oc->size, min, in_place ? oc->rank : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "alltoall.h"
 #include "inter.h"
+#include "serve.h"
 #include "vopen.h"
 
 static int serve(struct oc_comm *oc, const void *send, struct oc_counts scounts,
@@ -30,6 +31,10 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 	if (call.since && !inter)
 		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,
 				     rcounts, rtypes);
+	if (oc && oc_refuses(&call, oc,
+			     recv == MPI_IN_PLACE || !rcounts.at || !rdispls.at || !rtypes ||
+				     (!in_place && (!scounts.at || !sdispls.at || !stypes))))
+		oc = NULL;
 	if (oc && (in_place || !oc_blocks_find_each(scounts, stypes, oc->size, min, -1)) &&
 	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min, in_place ? oc->rank : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;

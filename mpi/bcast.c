@@ -46,7 +46,7 @@ static OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype
 		oc = oc_comm_get(&call, comm, bytes);
 	if (inter)
 		err = oc_inter_bcast(inter, &call, large, buffer, count, type);
-	else if (oc && root < oc->size)
+	else if (oc && root < oc->size && !oc_refuses(&call, oc, buffer == MPI_IN_PLACE))
 		err = serve(oc, buffer, count, type, root, comm, bytes);
 	else
 		err = oc_pass_bcast(large, buffer, count, type, root, comm);

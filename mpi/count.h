@@ -41,13 +41,13 @@ static inline uint64_t oc_counts_bits(struct oc_counts counts, int n)
 	return bits | large;
 }
 
-/* Adds up counts; false if one is negative, which the MPI is to report. */
+/* Adds up counts; false if one is negative, or there are none, which the MPI is to report. */
 static inline bool oc_counts_total(struct oc_counts counts, int n, uint64_t *total)
 {
 	uint64_t sum = 0;
 
 	for (int i = 0; i < n; i++) {
-		int64_t count = oc_counts_at(counts, i);
+		int64_t count = counts.at ? oc_counts_at(counts, i) : -1;
 
 		if (count < 0)
 			return false;

@@ -160,8 +160,11 @@ int oc_failure_report(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll
 	} else if (failure == -ENOMEM || failure == MPI_ERR_NO_MEM) {
 		what = failure < 0 ? "out of memory, here or on another rank" : "out of memory";
 		code = MPI_ERR_NO_MEM;
+	} else if (failure == -EFAULT || failure == MPI_ERR_BUFFER) {
+		what = "a buffer is at no address, here or on another rank";
+		code = MPI_ERR_BUFFER;
 	} else if (failure == -EINVAL) {
-		what = "the MPI cannot convert the data of a buffer of another rank";
+		what = "wrong arguments on another rank, or data there that the MPI cannot convert";
 		code = MPI_ERR_TYPE;
 	} else if (failure > 0) {
 		what = "the MPI cannot convert the data of a buffer";

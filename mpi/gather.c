@@ -70,6 +70,8 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 			   : oc_eligible(&call, scount, stype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes);
+	if (oc && oc_refuses(&call, oc, (rank == root ? recv : send) == MPI_IN_PLACE))
+		oc = NULL;
 pass:
 	if (inter)
 		err = oc_inter_gather(inter, &call, large, send, scount, stype, recv, rcount,
@@ -194,6 +196,10 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);
 	if (oc && (root < 0 || root >= oc->size))
+		oc = NULL;
+	if (oc && oc_refuses(&call, oc,
+			     oc->rank == root ? recv == MPI_IN_PLACE || !counts.at || !displs.at
+					      : send == MPI_IN_PLACE))
 		oc = NULL;
 	if (oc && oc->rank == root &&
 	    !oc_blocks_any(counts, rtype, oc->size, min, send == MPI_IN_PLACE ? root : -1)) {

@@ -47,7 +47,8 @@ static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count co
 		oc = oc_comm_get(&call, comm, bytes);
 	if (inter)
 		err = oc_inter_reduce(inter, &call, large, send, recv, count, type, op);
-	else if (oc && root < oc->size)
+	else if (oc && root < oc->size &&
+		 !oc_refuses(&call, oc, (oc->rank == root ? recv : send) == MPI_IN_PLACE))
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
 	else
 		err = oc_pass_reduce(large, send, recv, count, type, op, root, comm);
@@ -84,7 +85,7 @@ static OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count
 		oc = oc_comm_get(&call, comm, bytes);
 	if (inter)
 		err = oc_inter_allreduce(inter, &call, large, send, recv, count, type, op);
-	else if (oc)
+	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
 		err = serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
 	else
 		err = oc_pass_allreduce(large, send, recv, count, type, op, comm);
@@ -180,7 +181,7 @@ static OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts
 		oc = get_scatter(&call, &own, &bind, total, type, op, comm);
 	if (inter)
 		err = oc_inter_reduce_scatter(inter, &call, send, recv, counts, type, op);
-	else if (oc)
+	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
 		err = serve_scatter(oc, &bind, send, recv, counts, comm);
 	else
 		err = oc_pass_reduce_scatter(send, recv, counts, type, op, comm);
@@ -237,7 +238,7 @@ static OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv
 	if (inter)
 		err = oc_inter_reduce_scatter_block(inter, &call, large, send, recv, count, type,
 						    op);
-	else if (oc)
+	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
 		err = serve_blocks(oc, &bind, send, recv, count, comm);
 	else
 		err = oc_pass_reduce_scatter_block(large, send, recv, count, type, op, comm);

@@ -57,6 +57,8 @@ static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_D
 			   : oc_eligible(&call, rcount, rtype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes);
+	if (oc && oc_refuses(&call, oc, (rank == root ? send : recv) == MPI_IN_PLACE))
+		oc = NULL;
 pass:
 	if (inter)
 		err = oc_inter_scatter(inter, &call, large, send, scount, stype, recv, rcount,
@@ -182,6 +184,10 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);
 	if (oc && (root < 0 || root >= oc->size))
+		oc = NULL;
+	if (oc && oc_refuses(&call, oc,
+			     oc->rank == root ? send == MPI_IN_PLACE || !counts.at || !displs.at
+					      : recv == MPI_IN_PLACE))
 		oc = NULL;
 	if (oc && oc->rank == root &&
 	    !oc_blocks_any(counts, stype, oc->size, min, recv == MPI_IN_PLACE ? root : -1)) {

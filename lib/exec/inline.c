@@ -34,6 +34,21 @@ static bool fits(const struct oc_op *op)
 	       plan->need[OC_SLOT_SCRATCH] <= bind->scratch_bytes && oc_pieces_fit(bind);
 }
 
+/* Addresses that no program has, such as NULL with a count. With a layout the base may be any. */
+static bool is_nowhere(const void *at, uint64_t bytes, const void *layout)
+{
+	return bytes && !layout && (uintptr_t)at < 4096;
+}
+
+static bool has_buffers(const struct oc_op *op)
+{
+	const struct oc_bind *bind = op->bind;
+	const uint64_t *need = op->plan->need;
+
+	return !is_nowhere(bind->send, need[OC_SLOT_SEND], bind->send_layout) &&
+	       !is_nowhere(bind->recv, need[OC_SLOT_RECV], bind->recv_layout);
+}
+
 static struct oc_op *op_of(struct oc_issued *issued)
 {
 	return (struct oc_op *)issued;
@@ -90,6 +105,8 @@ static void start(struct oc_op *op)
 	op->state = OC_OP_RUNNING;
 	if (!err && !fits(op))
 		err = -EINVAL;
+	if (!err && !has_buffers(op))
+		err = -EFAULT;
 	if (!err) {
 		op->room = oc_group_take_room(group, plan->nsteps);
 		err = op->room ? 0 : -ENOMEM;

@@ -69,6 +69,14 @@ def test_arrived(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(3, program("arrived"))
 
 
+@pytest.mark.parametrize("what", ["in-place", "alone", "arrays", "buffers"])
+def test_misuse(runner: Runner, program: MakeProgram, what: str) -> None:
+    """What the MPI finds wrong in a call it finds under onecopy, too, and where only one rank is wrong all are told."""
+    runner.mpirun(3, program("misused"), what, env={"ONECOPY_MIN": "1"})
+    if what != "buffers":
+        runner.mpirun(3, program("misused"), what)
+
+
 def test_errors_without_a_communicator(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(2, program("blamed"))
 
