@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -124,6 +125,12 @@ class Runner:
         """As `run`, for an MPI program, with onecopy preloaded into its ranks unless told otherwise: `preload` may name
         another library of the build."""
         return self.run(*self.mpirun_argv(ranks, *argv, preload=preload), env=env, timeout=timeout, check=check)
+
+    def open_mpi(self) -> int:
+        """Which Open MPI the MPI's launcher is of; 0: another one."""
+        said = self.run(self.mpi.mpirun, "--version").stdout
+        found = re.search(r"Open MPI\)? (\d+)\.", said)
+        return int(found[1]) if found else 0
 
     def close(self) -> None:
         for job in self._jobs:

@@ -41,7 +41,9 @@ def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Pa
     seed = random.randrange(1, 1 << 32)
     env = {**OUTLIVE, "ONECOPY_STATS": f"{figures}/"}
     binary = programs.build("same", [str(HERE / "same.c")], "-pthread")
-    done = runner.mpirun(2, binary, str(seed), str(CALLS), env=env, preload=library, timeout=280)
+    # Open MPI 5 ends a job in which one dies.
+    deaths = ["deaths"] if runner.open_mpi() == 4 else []
+    done = runner.mpirun(2, binary, str(seed), str(CALLS), *deaths, env=env, preload=library, timeout=280)
     if "no system call" in done.stdout:
         pytest.skip("the system call is refused here")
     assert "the same" in done.stdout, f"seed {seed}\n{done.stderr}"
@@ -124,7 +126,8 @@ def test_messages(runner: Runner, programs: Programs, figures: Path, way: str, t
     assert done.returncode == 0, f"seed {seed}\n{done.stderr}"
     assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
     by = copied(figures)
-    assert (by["heap"] > 0) == (way != "no-heap")
+    asks = way != "container" or runner.open_mpi() == 4  # Open MPI 5 does not, where the kernel would refuse
+    assert (by["heap"] > 0) == (way != "no-heap" and asks)
     if ranks > machine.usable_cpus():
         assert not sum(report["helped"] for report in record.read(figures))
 
