@@ -40,7 +40,7 @@ struct oc_topology {
  *
  * The order is asked of the MPI itself, by a call that says what each block is for: the standard
  * gives it since MPI 4.0 (8.6) for Cartesian grids only. Not before it is wanted, and by the very
- * call: MPICH 4.0's MPI_Neighbor_alltoallw loses messages where there are several edges.
+ * call: MPICH 4.0's MPI_Neighbor_alltoallw loses messages, most of all of several edges.
  */
 struct oc_topology *oc_topology_ask(MPI_Comm comm, int rank, int size, struct oc_topology *known,
 				    enum oc_edge_order order);
