@@ -20,10 +20,12 @@ struct reduction {
 	struct oc_operator own;
 };
 
-/* Whether a call is served that this rank counts, and has a @part in. */
+/* Whether a call is served that this rank counts, and has a @part in; of the buffers one that does
+ * not count here is NULL. */
 static bool begin(struct oc_inter *inter, struct oc_call *call, struct reduction *by, bool part,
-		  MPI_Count count, MPI_Datatype type, MPI_Op op)
+		  const void *send, const void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
+	bool in_place = send == MPI_IN_PLACE || recv == MPI_IN_PLACE; /* 6.2.3: there is none */
 	bool has_group = oc_inter_count(inter, call);
 	size_t bytes;
 
@@ -31,7 +33,7 @@ static bool begin(struct oc_inter *inter, struct oc_call *call, struct reduction
 	    oc_reduces(call, &by->own, &by->bind, op, type)) {
 		call->outcome = inter->oc.outcome;
 		if (has_group)
-			return true;
+			return !oc_refuses(call, &inter->oc, in_place);
 	}
 	if (has_group)
 		oc_comm_leave(&inter->oc);
@@ -60,10 +62,7 @@ static size_t slice_max(const struct oc_inter *inter, const struct oc_shape *sha
 static int serve(struct oc_inter *inter, const struct oc_call *call, const struct oc_shape *shape,
 		 const struct oc_blocks *blocks, struct oc_bind *bind)
 {
-	bool in_place =
-		bind->send == MPI_IN_PLACE || bind->recv == MPI_IN_PLACE; /* 6.2.3: none is */
-	int err = oc_serve_between(&inter->oc, in_place ? MPI_ERR_BUFFER : MPI_SUCCESS, shape,
-				   inter->oc.there, blocks, bind);
+	int err = oc_serve_between(&inter->oc, MPI_SUCCESS, shape, inter->oc.there, blocks, bind);
 
 	return oc_failure_end(&inter->oc, call->comm, call->coll, err);
 }
@@ -76,7 +75,8 @@ int oc_inter_reduce(struct oc_inter *inter, struct oc_call *call, bool large, co
 	struct oc_shape shape;
 	size_t bytes;
 
-	if (!begin(inter, call, &by, part, count, type, op))
+	if (!begin(inter, call, &by, part, is_root ? NULL : send, is_root ? recv : NULL, count,
+		   type, op))
 		return oc_pass_reduce(large, send, recv, count, type, op, call->root, call->comm);
 	bytes = (size_t)count * oc_operator_size(&by.bind);
 	shape = shape_of(inter, call, &by.bind, is_root ? inter->oc.rank : inter->rank[call->root],
@@ -96,7 +96,7 @@ int oc_inter_allreduce(struct oc_inter *inter, struct oc_call *call, bool large,
 	struct oc_shape shape;
 	size_t bytes;
 
-	if (!begin(inter, call, &by, true, count, type, op))
+	if (!begin(inter, call, &by, true, send, recv, count, type, op))
 		return oc_pass_allreduce(large, send, recv, count, type, op, call->comm);
 	bytes = (size_t)count * oc_operator_size(&by.bind);
 	shape = shape_of(inter, call, &by.bind, 0, bytes);
@@ -147,7 +147,7 @@ int oc_inter_reduce_scatter(struct oc_inter *inter, struct oc_call *call, const 
 	uint64_t total;
 	bool part = oc_counts_total(counts, inter->local, &total) && total <= INT64_MAX;
 
-	if (!begin(inter, call, &by, part, part ? (MPI_Count)total : 0, type, op))
+	if (!begin(inter, call, &by, part, send, recv, part ? (MPI_Count)total : 0, type, op))
 		return oc_pass_reduce_scatter(send, recv, counts, type, op, call->comm);
 	return serve_scatter(inter, call, &by.bind, send, recv, counts);
 }
@@ -160,7 +160,7 @@ int oc_inter_reduce_scatter_block(struct oc_inter *inter, struct oc_call *call, 
 	struct reduction by = {0};
 	bool part = count > 0 && count <= INT64_MAX / inter->local;
 
-	if (!begin(inter, call, &by, part, part ? count * inter->local : 0, type, op))
+	if (!begin(inter, call, &by, part, send, recv, part ? count * inter->local : 0, type, op))
 		return oc_pass_reduce_scatter_block(large, send, recv, count, type, op, call->comm);
 	for (int r = 0; r < inter->local; r++)
 		counts[r] = count;

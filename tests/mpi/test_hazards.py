@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -477,37 +476,3 @@ def test_statistics(runner: Runner, program: MakeProgram) -> None:
         assert line["mech"]["heap"]["bytes"] > 0
         # Where ranks share cores the short ones are put aside to be read.
         assert line["mech"]["heap"]["bytes"] > line["mech"]["staged"]["bytes"]
-
-
-# ---- a container ----------------------------------------------------------------------------------------------------
-
-
-def may_unshare() -> bool:
-    try:
-        return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-def test_container(runner: Runner, programs: Programs, program: MakeProgram) -> None:
-    """Neither ptrace nor process_vm_*, and 1 MB of /dev/shm: served all the same."""
-    if not may_unshare():
-        pytest.skip("no mount namespaces: needs CAP_SYS_ADMIN")
-    deny = programs.build("deny", ["hazards/deny.c"], compiler="cc")
-    path = runner.cwd / "stats"
-    # The MPI's own segments do not fit into 1 MB: users in such containers point it elsewhere.
-    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), "OMPI_MCA_btl_vader_backing_directory": str(runner.cwd)}
-    script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'
-    for name in ("overwrite", "forks"):
-        argv = runner.mpirun_argv(4, program(name))
-        runner.run("unshare", "-m", "sh", "-c", script, "sh", deny, *argv, env=env)
-    assert served(path, "bcast") == [60] * 4 + [24] * 4 or sorted(served(path, "bcast")) == [24] * 4 + [60] * 4
-
-
-def test_filter_that_kills(runner: Runner, program: MakeProgram, programs: Programs) -> None:
-    """Whoever calls process_vm_*, where the program does not want to know what becomes of its children."""
-    deny = programs.build("deny", ["hazards/deny.c"], compiler="cc")
-    path = runner.cwd / "stats"
-    env = {**NO_SINGLE_COPY, "ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
-    runner.mpirun(3, deny, "--kill", program("overwrite"), env=env)
-    assert served(path, "bcast") == [60] * 3
