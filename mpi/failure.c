@@ -160,7 +160,7 @@ int oc_failure_report(const struct oc_comm *oc, MPI_Comm comm, enum oc_coll coll
 	} else if (failure == -ENOMEM || failure == MPI_ERR_NO_MEM) {
 		what = failure < 0 ? "out of memory, here or on another rank" : "out of memory";
 		code = MPI_ERR_NO_MEM;
-	} else if (failure == -EFAULT || failure == MPI_ERR_BUFFER) {
+	} else if (failure == -EFAULT) {
 		what = "a buffer is at no address, here or on another rank";
 		code = MPI_ERR_BUFFER;
 	} else if (failure == -EINVAL) {

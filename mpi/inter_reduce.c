@@ -20,13 +20,14 @@ struct reduction {
 	struct oc_operator own;
 };
 
-/* Whether a call is served that this rank counts, and has a @part in; of the buffers one that does
- * not count here is NULL. */
-static bool begin(struct oc_inter *inter, struct oc_call *call, struct reduction *by, bool part,
+/* Whether a call is served that this rank counts; of the buffers one that does not count here is
+ * NULL. A @count below 0 is for the MPI to report. */
+static bool begin(struct oc_inter *inter, struct oc_call *call, struct reduction *by,
 		  const void *send, const void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
 	bool in_place = send == MPI_IN_PLACE || recv == MPI_IN_PLACE; /* 6.2.3: there is none */
 	bool has_group = oc_inter_count(inter, call);
+	bool part = call->coll != OC_COLL_REDUCE || oc_inter_has_part(inter, call);
 	size_t bytes;
 
 	if (part && oc_eligible(call, count, type, &bytes) &&
@@ -70,13 +71,12 @@ static int serve(struct oc_inter *inter, const struct oc_call *call, const struc
 int oc_inter_reduce(struct oc_inter *inter, struct oc_call *call, bool large, const void *send,
 		    void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
-	bool is_root = call->root == MPI_ROOT, part = oc_inter_has_part(inter, call);
+	bool is_root = call->root == MPI_ROOT;
 	struct reduction by = {0};
 	struct oc_shape shape;
 	size_t bytes;
 
-	if (!begin(inter, call, &by, part, is_root ? NULL : send, is_root ? recv : NULL, count,
-		   type, op))
+	if (!begin(inter, call, &by, is_root ? NULL : send, is_root ? recv : NULL, count, type, op))
 		return oc_pass_reduce(large, send, recv, count, type, op, call->root, call->comm);
 	bytes = (size_t)count * oc_operator_size(&by.bind);
 	shape = shape_of(inter, call, &by.bind, is_root ? inter->oc.rank : inter->rank[call->root],
@@ -96,7 +96,7 @@ int oc_inter_allreduce(struct oc_inter *inter, struct oc_call *call, bool large,
 	struct oc_shape shape;
 	size_t bytes;
 
-	if (!begin(inter, call, &by, true, send, recv, count, type, op))
+	if (!begin(inter, call, &by, send, recv, count, type, op))
 		return oc_pass_allreduce(large, send, recv, count, type, op, call->comm);
 	bytes = (size_t)count * oc_operator_size(&by.bind);
 	shape = shape_of(inter, call, &by.bind, 0, bytes);
@@ -145,9 +145,9 @@ int oc_inter_reduce_scatter(struct oc_inter *inter, struct oc_call *call, const 
 {
 	struct reduction by = {0};
 	uint64_t total;
-	bool part = oc_counts_total(counts, inter->local, &total) && total <= INT64_MAX;
+	bool adds_up = oc_counts_total(counts, inter->local, &total) && total <= INT64_MAX;
 
-	if (!begin(inter, call, &by, part, send, recv, part ? (MPI_Count)total : 0, type, op))
+	if (!begin(inter, call, &by, send, recv, adds_up ? (MPI_Count)total : -1, type, op))
 		return oc_pass_reduce_scatter(send, recv, counts, type, op, call->comm);
 	return serve_scatter(inter, call, &by.bind, send, recv, counts);
 }
@@ -158,9 +158,9 @@ int oc_inter_reduce_scatter_block(struct oc_inter *inter, struct oc_call *call, 
 {
 	oc_large_count counts[OC_MAX_RANKS];
 	struct reduction by = {0};
-	bool part = count > 0 && count <= INT64_MAX / inter->local;
+	MPI_Count total = count < 0 || count > INT64_MAX / inter->local ? -1 : count * inter->local;
 
-	if (!begin(inter, call, &by, part, send, recv, part ? count * inter->local : 0, type, op))
+	if (!begin(inter, call, &by, send, recv, total, type, op))
 		return oc_pass_reduce_scatter_block(large, send, recv, count, type, op, call->comm);
 	for (int r = 0; r < inter->local; r++)
 		counts[r] = count;

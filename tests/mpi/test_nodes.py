@@ -42,9 +42,8 @@ def nodes() -> None:
         pytest.skip(why)
 
 
-def open_mpi() -> list[str]:
-    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False).stdout
-    old = "Open MPI) 4" in version
+def open_mpi(runner: Runner) -> list[str]:
+    old = runner.open_mpi() == 4
     return [*(OPEN_MPI[: OPEN_MPI.index("--prtemca")] if old else OPEN_MPI), *HOSTS]
 
 
@@ -71,7 +70,7 @@ def check(runner: Runner, finished: Finished, value: str = "-") -> None:
 
 
 def test_every_rank_of_every_node(runner: Runner, program: Path) -> None:
-    check(runner, run(runner, "mpirun", *open_mpi(), "-n", "4", program))
+    check(runner, run(runner, "mpirun", *open_mpi(runner), "-n", "4", program))
 
 
 def test_beside_the_users_own_variables(runner: Runner, program: Path) -> None:
@@ -80,12 +79,12 @@ def test_beside_the_users_own_variables(runner: Runner, program: Path) -> None:
         pytest.skip("wants Open MPI 4")
     env = {"USER_VARIABLE": "mine"}
     two: list[str | Path] = ["-n", "2", program, ":", "-x", "USER_VARIABLE", "-n", "2", program]
-    check(runner, run(runner, "mpirun", "-x", "USER_VARIABLE", *open_mpi(), *two, env=env), "mine")
+    check(runner, run(runner, "mpirun", "-x", "USER_VARIABLE", *open_mpi(runner), *two, env=env), "mine")
 
 
 def test_beside_the_users_own_list(runner: Runner, program: Path) -> None:
     env = {"OMPI_MCA_mca_base_env_list": "USER_VARIABLE=mine"}
-    check(runner, run(runner, "mpirun", *open_mpi(), "-n", "4", program, env=env), "mine")
+    check(runner, run(runner, "mpirun", *open_mpi(runner), "-n", "4", program, env=env), "mine")
 
 
 def test_node_without_the_library(runner: Runner, program: Path) -> None:
@@ -95,10 +94,10 @@ def test_node_without_the_library(runner: Runner, program: Path) -> None:
     for library in (runner.build / "preload").glob("libonecopy-*.so"):
         shutil.copy(library, private)
     (runner.cwd / "hidden").write_text(f"{private}\n")
-    finished = run(runner, "mpirun", *open_mpi(), "-n", "4", program, env={"ONECOPY_LIBDIR": str(private)})
+    finished = run(runner, "mpirun", *open_mpi(runner), "-n", "4", program, env={"ONECOPY_LIBDIR": str(private)})
     assert hosts(finished) == [[f"node{n}", "-"] for n in (1, 1, 2, 2)]
     assert served(runner.cwd / "stats", "bcast") == [5, 5]
-    command = ["run", "--stats", "mpirun", *open_mpi(), "-n", "4"]
+    command = ["run", "--stats", "mpirun", *open_mpi(runner), "-n", "4"]
     said = runner.run(
         HERE / "network", ROOT / "onecopy", *command, program, env={"ONECOPY_LIBDIR": str(private)}, timeout=120
     ).stderr
@@ -107,7 +106,7 @@ def test_node_without_the_library(runner: Runner, program: Path) -> None:
 
 def summary(runner: Runner, *argv: str | Path, env: Mapping[str, str]) -> dict[str, Any]:
     """What --stats=json says at the end."""
-    command = ["run", "--stats=json", "--mech", "heap", "mpirun", *open_mpi()]
+    command = ["run", "--stats=json", "--mech", "heap", "mpirun", *open_mpi(runner)]
     finished = runner.run(HERE / "network", ROOT / "onecopy", *command, *argv, env=env, timeout=120)
     found: dict[str, Any] = json.loads(next(line for line in finished.stderr.splitlines() if line.startswith("{")))
     return found

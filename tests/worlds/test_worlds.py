@@ -68,6 +68,9 @@ def test_between_groups(runner: Runner, program: MakeProgram, seed: int, least: 
     path = compare(runner, program("between"), str(seed), "300", least=least, ranks=4 if seed % 2 else 3)
     for call in (*BETWEEN, "alltoallw"):
         assert sum(served(path, call)), call
+    # Nobody is served what has no bytes for it, such as ranks without a part (MPI_PROC_NULL).
+    cells = [cell for line in stats(path) for cell in line["cells"] if cell["call"] != "barrier"]
+    assert not [cell for cell in cells if cell["outcome"] == "served" and not cell["bytes"]]
 
 
 WAYS = ("only", "again", "inside", "across", "two", "backwards", "part", "threads")
