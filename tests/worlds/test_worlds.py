@@ -70,7 +70,7 @@ def test_between_groups(runner: Runner, program: MakeProgram, seed: int, least: 
         assert sum(served(path, call)), call
     # Nobody is served what has no bytes for it, such as ranks without a part (MPI_PROC_NULL).
     cells = [cell for line in stats(path) for cell in line["cells"] if cell["call"] != "barrier"]
-    assert not [cell for cell in cells if cell["outcome"] == "served" and not cell["bytes"]]
+    assert not [cell for cell in cells if cell["outcome"] == "served" and not cell["data"]]
 
 
 WAYS = ("only", "again", "inside", "across", "two", "backwards", "part", "threads")
