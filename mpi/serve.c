@@ -163,6 +163,14 @@ int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, str
 	return run(oc, &(struct oc_plan_key){.shape = *shape}, bind);
 }
 
+static void add(struct oc_plan_key *key, const struct oc_blocks *blocks)
+{
+	if (blocks) {
+		key->array[key->narrays++] = blocks->len;
+		key->array[key->narrays++] = blocks->off;
+	}
+}
+
 int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
 		    const struct oc_blocks *out, const struct oc_blocks *in, struct oc_bind *bind)
 {
@@ -171,31 +179,20 @@ int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *sha
 	if (prepared)
 		return decline(oc, prepared);
 	key.shape = *shape;
-	if (out) {
-		key.narrays = 2;
-		key.array[0] = out->len;
-		key.array[1] = out->off;
-	}
-	if (in) {
-		key.narrays = 4;
-		key.array[2] = in->len;
-		key.array[3] = in->off;
-	}
+	add(&key, out);
+	add(&key, in);
 	return run(oc, &key, bind);
 }
 
 int oc_serve_between(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
 		     const uint64_t *there, const struct oc_blocks *blocks, struct oc_bind *bind)
 {
-	struct oc_plan_key key = {.narrays = blocks ? 3 : 1};
+	struct oc_plan_key key = {0};
 
 	if (prepared)
 		return decline(oc, prepared);
 	key.shape = *shape;
-	if (blocks) {
-		key.array[0] = blocks->len;
-		key.array[1] = blocks->off;
-	}
-	key.array[key.narrays - 1] = there;
+	add(&key, blocks);
+	key.array[key.narrays++] = there;
 	return run(oc, &key, bind);
 }

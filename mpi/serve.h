@@ -47,8 +47,8 @@ static inline bool oc_eligible(struct oc_call *call, MPI_Count count, MPI_Dataty
  */
 int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind);
 
-/* The same where the plan depends on layouts, too: NULL for what the generator does not look at.
- * After an error in @prepared the shape and they need not be there. */
+/* The same where the plan depends on layouts, too: NULL for what the generator does not look at,
+ * @in where it looks at one alone. After an error in @prepared the shape and they need not be there. */
 int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
 		    const struct oc_blocks *out, const struct oc_blocks *in, struct oc_bind *bind);
 
