@@ -159,7 +159,8 @@ int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, str
 {
 	if (prepared)
 		return decline(oc, prepared);
-	bind->recv_whole = true;
+	/* A Bcast's root writes nothing. */
+	bind->recv_whole = shape->coll != OC_COLL_BCAST || shape->rank != shape->root;
 	return run(oc, &(struct oc_plan_key){.shape = *shape}, bind);
 }
 

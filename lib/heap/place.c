@@ -24,6 +24,7 @@ static struct {
 	char *base;
 	size_t words;
 	uint64_t *placed; /* bit a page; NULL: nothing to do */
+	bool populates;	  /* the kernel does, if asked; else each page is touched */
 } place;
 
 /* As in "0-1" or "0,8", and not "0". */
@@ -53,6 +54,8 @@ void oc_heap_place_create(char *base, size_t size)
 	place.base = base;
 	place.words = words;
 	place.placed = table;
+	/* Of memory that cannot be written it says the same as a kernel that has no such advice. */
+	place.populates = !oc_quiet_madvise(table, OC_HEAP_PAGE, MADV_POPULATE_WRITE);
 }
 
 void oc_heap_place_destroy(void)
@@ -107,8 +110,9 @@ void oc_heap_place(char *p, size_t bytes)
 	if (is_placed(first, end))
 		return;
 	at = place.base + first * OC_HEAP_PAGE;
-	if (oc_quiet_madvise(at, (end - first) * OC_HEAP_PAGE, MADV_POPULATE_WRITE) &&
-	    errno == EINVAL)
+	if (place.populates)
+		oc_quiet_madvise(at, (end - first) * OC_HEAP_PAGE, MADV_POPULATE_WRITE);
+	else
 		touch(at, (end - first) * OC_HEAP_PAGE);
 	for (; first < end; first = next_word(first))
 		__atomic_fetch_or(&place.placed[first / BITS], bits_of(first, end),
