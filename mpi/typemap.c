@@ -11,6 +11,7 @@
 
 #define DEPTH_MAX 64				 /* of types made of types */
 #define WORK_MAX  (UINT64_C(16) * OC_PIECES_MAX) /* runs looked at, most of which become one */
+#define TYPE_WORK UINT64_C(128)			 /* that asking for a type counts for */
 
 /* Bytes of a run, in the mean: docs/tuning.md. Of several blocks each peer wants one, but takes
  * the layout of all. Where so many are alike that a layout is short, copies from one to the next
@@ -39,7 +40,7 @@ struct contents {
 struct runs {
 	struct oc_run *run;
 	uint32_t n, room;
-	uint64_t work;
+	uint64_t *work; /* so far, for these and those of all types around them and within */
 	int64_t extent;
 };
 
@@ -60,7 +61,7 @@ static int add_run(struct runs *runs, int64_t at, uint64_t len)
 
 	if (!len)
 		return 0;
-	if (len > INT64_MAX || !place(at, 1, (int64_t)len, &end) || ++runs->work > WORK_MAX)
+	if (len > INT64_MAX || !place(at, 1, (int64_t)len, &end) || ++*runs->work > WORK_MAX)
 		return -E2BIG;
 	if (last && last->at + (int64_t)last->len == at) {
 		last->len += len;
@@ -192,13 +193,12 @@ static int add_all(struct runs *runs, const struct contents *of, const struct ru
 
 static int add_struct(struct runs *runs, const struct contents *of, int depth)
 {
-	struct runs element = {0};
+	struct runs element = {.work = runs->work};
 	int err = 0;
 
 	for (int i = 0; i < of->types && !err; i++) {
 		if (!i || of->type[i] != of->type[i - 1]) {
 			element.n = 0;
-			element.work = 0;
 			err = flatten(of->type[i], &element, depth);
 		}
 		if (!err)
@@ -285,7 +285,7 @@ static int contents_get(MPI_Datatype type, struct contents *of)
 
 static int flatten_derived(MPI_Datatype type, struct contents *of, struct runs *runs, int depth)
 {
-	struct runs element = {0};
+	struct runs element = {.work = runs->work};
 	MPI_Aint lb, extent;
 	int err = contents_get(type, of);
 
@@ -313,7 +313,8 @@ static int flatten(MPI_Datatype type, struct runs *runs, int depth)
 {
 	struct contents of = {0};
 
-	if (depth == DEPTH_MAX)
+	*runs->work += TYPE_WORK;
+	if (depth == DEPTH_MAX || *runs->work > WORK_MAX)
 		return -E2BIG;
 	if (!oc_typemap_envelope(type, &of.integers, &of.addresses, &of.types, &of.combiner))
 		return -ENOTSUP;
@@ -344,7 +345,8 @@ static bool is_committed(MPI_Datatype type)
 
 static struct oc_layout *lay_out(MPI_Datatype type)
 {
-	struct runs runs = {0};
+	uint64_t work = 0;
+	struct runs runs = {.work = &work};
 	struct oc_layout *one = NULL;
 
 	if (!flatten(type, &runs, 0) && runs.n)
