@@ -61,11 +61,11 @@ static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI
 	int err;
 
 	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
-		oc = oc_comm_get(&call, comm, bytes);
+		oc = oc_comm_get(&call, comm, bytes, recv == MPI_IN_PLACE);
 	if (inter)
 		err = oc_inter_allgather(inter, &call, large, send, scount, stype, recv, rcount,
 					 rtype);
-	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
+	else if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
 		err = oc_pass_allgather(large, send, scount, stype, recv, rcount, rtype, comm);
@@ -106,6 +106,8 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 	bind.recv_bytes = in.bytes;
 	bind.recv_layout = in.layout;
 	bind.recv_whole = in.bytes <= total;
+	if (!err && !shape.in_place && !oc_same_bytes(scount, stype, in.len[oc->rank]))
+		err = MPI_ERR_TRUNCATE;
 	if (!err && !shape.in_place) {
 		err = oc_buffer_send(&out, send, (size_t)scount, stype);
 		bind.send = out.at;
@@ -156,14 +158,14 @@ static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype s
 	total *= oc_type_bytes(rtype, 1);
 	/* A mean block as long as a served block of MPI_Allgather. */
 	if (total >= min * (uint64_t)size && total)
-		oc = oc_comm_get(&call, comm, total);
+		oc = oc_comm_get(&call, comm, total, recv == MPI_IN_PLACE || !displs.at);
 	else if (oc_adapter.active)
 		call.outcome = oc_outcome_below(min, total);
 pass:
 	if (inter)
 		err = oc_inter_allgatherv(inter, &call, send, scount, stype, recv, counts, displs,
 					  rtype);
-	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE || !displs.at))
+	else if (oc)
 		err = serve_v(oc, send, scount, stype, recv, counts, displs, rtype, comm, total);
 	else
 		err = oc_pass_allgatherv(send, scount, stype, recv, counts, displs, rtype, comm);

@@ -53,11 +53,11 @@ static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_
 	int err;
 
 	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
-		oc = oc_comm_get(&call, comm, bytes);
+		oc = oc_comm_get(&call, comm, bytes, recv == MPI_IN_PLACE);
 	if (inter)
 		err = oc_inter_alltoall(inter, &call, large, send, scount, stype, recv, rcount,
 					rtype);
-	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
+	else if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, comm, bytes);
 	else
 		err = oc_pass_alltoall(large, send, scount, stype, recv, rcount, rtype, comm);
@@ -182,16 +182,20 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 	struct oc_inter *inter = oc_inter_get(comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLV];
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_look(&call, comm);
 	int err;
 
+	if (oc &&
+	    oc_comm_refuses(&call, recv == MPI_IN_PLACE ||
+					   oc_blocks_wrong(rcounts, rdispls, rtype, oc->size) ||
+					   (!in_place &&
+					    oc_blocks_wrong(scounts, sdispls, stype, oc->size))))
+		oc = NULL;
+	if (oc)
+		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
 	if (call.since && !inter)
 		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,
 				rtype);
-	if (oc && oc_refuses(&call, oc,
-			     recv == MPI_IN_PLACE || !rcounts.at || !rdispls.at ||
-				     (!in_place && (!scounts.at || !sdispls.at))))
-		oc = NULL;
 	if (oc && (in_place || !oc_blocks_any(scounts, stype, oc->size, min, -1)) &&
 	    !oc_blocks_any(rcounts, rtype, oc->size, min, in_place ? oc->rank : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;

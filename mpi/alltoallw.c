@@ -25,16 +25,20 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 	struct oc_inter *inter = oc_inter_get(comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_ALLTOALLW];
 	bool in_place = send == MPI_IN_PLACE;
-	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_look(&call, comm);
 	int err;
 
+	if (oc && oc_comm_refuses(
+			  &call, recv == MPI_IN_PLACE ||
+					 oc_blocks_wrong_each(rcounts, rdispls, rtypes, oc->size) ||
+					 (!in_place && oc_blocks_wrong_each(scounts, sdispls,
+									    stypes, oc->size))))
+		oc = NULL;
+	if (oc)
+		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
 	if (call.since && !inter)
 		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,
 				     rcounts, rtypes);
-	if (oc && oc_refuses(&call, oc,
-			     recv == MPI_IN_PLACE || !rcounts.at || !rdispls.at || !rtypes ||
-				     (!in_place && (!scounts.at || !sdispls.at || !stypes))))
-		oc = NULL;
 	if (oc && (in_place || !oc_blocks_find_each(scounts, stypes, oc->size, min, -1)) &&
 	    !oc_blocks_find_each(rcounts, rtypes, oc->size, min, in_place ? oc->rank : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;

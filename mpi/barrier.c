@@ -8,7 +8,7 @@ OC_EXPORT int PMPI_Barrier(MPI_Comm comm)
 {
 	struct oc_call call = oc_call_begin(OC_COLL_BARRIER, 0, comm);
 	struct oc_inter *inter = oc_inter_get(comm);
-	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL, false);
 	struct oc_bind bind = {0};
 	struct oc_shape shape;
 	int err;

@@ -43,10 +43,10 @@ static OC_BOTH int bcast(bool large, void *buffer, MPI_Count count, MPI_Datatype
 	int err;
 
 	if (!inter && oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes))
-		oc = oc_comm_get(&call, comm, bytes);
+		oc = oc_comm_get(&call, comm, bytes, buffer == MPI_IN_PLACE);
 	if (inter)
 		err = oc_inter_bcast(inter, &call, large, buffer, count, type);
-	else if (oc && root < oc->size && !oc_refuses(&call, oc, buffer == MPI_IN_PLACE))
+	else if (oc)
 		err = serve(oc, buffer, count, type, root, comm, bytes);
 	else
 		err = oc_pass_bcast(large, buffer, count, type, root, comm);

@@ -326,20 +326,14 @@ bool oc_comm_rank(struct oc_call *call, MPI_Comm comm, int *rank)
 	return false;
 }
 
-struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes)
+struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm)
 {
-	struct oc_comm *oc;
+	return oc_adapter.active ? lookup(call, comm) : NULL;
+}
 
-	if (!oc_adapter.active)
-		return NULL;
-	oc = lookup(call, comm);
-	if (!oc)
-		return NULL;
-	if (!oc->tried) {
-		oc->credit += bytes;
-		if (oc->credit >= oc_adapter.agreed.credit)
-			oc_comm_create_group(comm, oc);
-	}
-	call->outcome = oc->outcome;
-	return oc->group ? oc : NULL;
+void oc_comm_count(MPI_Comm comm, struct oc_comm *oc, size_t bytes)
+{
+	oc->credit += bytes < oc_adapter.agreed.credit ? OC_CREDIT_CALL : bytes;
+	if (oc->credit >= oc_adapter.agreed.credit)
+		oc_comm_create_group(comm, oc);
 }

@@ -21,7 +21,7 @@ struct oc_comm {
 	struct oc_group *group; /* NULL: the MPI serves it */
 	int rank;
 	int size;
-	uint64_t credit; /* bytes of calls that could have been served so far */
+	uint64_t credit; /* what the calls that could have been served so far count for */
 	bool tried;
 	uint8_t outcome;	      /* enum oc_outcome of its calls when there is no group */
 	struct oc_topology *topology; /* NULL: not known yet */
@@ -44,22 +44,58 @@ static inline bool oc_comm_is_last(MPI_Comm comm)
 	       oc_comm_last.freed == __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE);
 }
 
-/* oc_comm_get() of any other. */
-struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm, size_t bytes);
+/* oc_comm_look() at any other. */
+struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm);
 
-/*
- * The communicator's state for a call that all its ranks make with the same
- * @bytes. Its group is made, collectively, once enough bytes have passed to pay
- * for it. NULL: give the call to the MPI; @call is told which and why.
- */
-static inline struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes)
+/* oc_comm_join() of one that has not been tried yet. */
+void oc_comm_count(MPI_Comm comm, struct oc_comm *oc, size_t bytes);
+
+/* The communicator's state, for its rank and size. Local. NULL: give the call to the MPI; @call is
+ * told why. */
+static inline struct oc_comm *oc_comm_look(struct oc_call *call, MPI_Comm comm)
 {
 	struct oc_comm *oc = oc_comm_last.oc;
 
-	if (!oc_comm_is_last(comm) || !oc_adapter.active || !oc->tried)
-		return oc_comm_find(call, comm, bytes);
+	if (!oc_comm_is_last(comm) || !oc_adapter.active)
+		oc = oc_comm_find(call, comm);
+	if (!oc || (unsigned int)call->root < (unsigned int)oc->size)
+		return oc;
+	call->outcome = OC_OUTCOME_INVALID;
+	return NULL;
+}
+
+/*
+ * Of one looked at, for a call that all its ranks make with the same @bytes. Its group is made,
+ * collectively, once enough has passed to pay for it. NULL: as oc_comm_look().
+ */
+static inline struct oc_comm *oc_comm_join(struct oc_call *call, MPI_Comm comm, struct oc_comm *oc,
+					   size_t bytes)
+{
+	if (!oc->tried)
+		oc_comm_count(comm, oc, bytes);
 	call->outcome = oc->outcome;
 	return oc->group ? oc : NULL;
+}
+
+/*
+ * True if the MPI is to report what is @wrong with a call. It may be this rank's alone, or the
+ * others may never make it: so it has no part in the communicator's sequence of calls, and who
+ * makes it waits for nobody. To be asked before oc_comm_join().
+ */
+static inline bool oc_comm_refuses(struct oc_call *call, bool wrong)
+{
+	if (__builtin_expect(wrong, 0))
+		call->outcome = OC_OUTCOME_INVALID;
+	return wrong;
+}
+
+/* All three. */
+static inline struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes,
+					  bool wrong)
+{
+	struct oc_comm *oc = oc_comm_look(call, comm);
+
+	return oc && !oc_comm_refuses(call, wrong) ? oc_comm_join(call, comm, oc, bytes) : NULL;
 }
 
 /* A call that other ranks may take part in, and this one leaves to the MPI. NULL. */
@@ -77,7 +113,8 @@ int oc_comm_ranks(struct oc_call *call, MPI_Comm comm);
  */
 bool oc_comm_rank(struct oc_call *call, MPI_Comm comm, int *rank);
 
-/* What a call counts for whose bytes not every rank knows. */
+/* What a call counts for whose bytes not every rank knows, or that has fewer than make a group at
+ * once: ranks that wrongly pass different lengths stay together. */
 #define OC_CREDIT_CALL ((size_t)64 << 10)
 
 /* Whether the group of @comm that MPI_Comm_group or MPI_Comm_remote_group gives, of @size, is one

@@ -41,6 +41,13 @@ static inline uint64_t oc_counts_bits(struct oc_counts counts, int n)
 	return bits | large;
 }
 
+static inline bool oc_counts_negative(struct oc_counts counts, int n)
+{
+	uint64_t bits = oc_counts_bits(counts, n);
+
+	return counts.large ? bits >> 63 : (bits >> 31) & 1;
+}
+
 /* Adds up counts; false if one is negative, or there are none, which the MPI is to report. */
 static inline bool oc_counts_total(struct oc_counts counts, int n, uint64_t *total)
 {

@@ -58,12 +58,21 @@ static bool serves_any(const struct oc_edges *edges, const struct oc_exchange_si
 	return false;
 }
 
-/* What the MPI would refuse, and who looks at blocks must not see. */
 static bool is_wrong(const struct oc_exchange_side *side, int degree)
 {
-	return side->user == MPI_IN_PLACE ||
-	       (degree && ((side->each && (!side->counts.at || !side->displs.at)) ||
-			   (side->typed && !side->types)));
+	if (side->user == MPI_IN_PLACE)
+		return true;
+	if (!degree)
+		return false;
+	if (side->typed)
+		return oc_blocks_wrong_each(side->counts, side->displs, side->types, degree);
+	return side->each ? oc_blocks_wrong(side->counts, side->displs, side->type, degree)
+			  : oc_block_wrong(side->count, side->type);
+}
+
+bool oc_exchange_is_wrong(const struct oc_exchange *it, int out, int in)
+{
+	return is_wrong(&it->send, out) || is_wrong(&it->recv, in);
 }
 
 /* Of a side: all bytes, and in *@most those of its largest block. */
@@ -86,7 +95,7 @@ void oc_exchange_measure(struct oc_call *call, const struct oc_exchange *it, int
 {
 	uint64_t most = 0;
 
-	if (is_wrong(&it->send, out) || is_wrong(&it->recv, in))
+	if (oc_exchange_is_wrong(it, out, in))
 		return;
 	call->data = total_of(&it->send, out, &most) + total_of(&it->recv, in, &most);
 	call->size = call->data / (uint64_t)(out + in ? out + in : 1);
@@ -97,10 +106,6 @@ void oc_exchange_measure(struct oc_call *call, const struct oc_exchange *it, int
 bool oc_exchange_serves(struct oc_call *call, const struct oc_exchange *it,
 			const struct oc_exchange_edges *edges)
 {
-	if (is_wrong(&it->send, edges->out->degree) || is_wrong(&it->recv, edges->in->degree)) {
-		call->outcome = OC_OUTCOME_INVALID;
-		return false;
-	}
 	if (serves_any(edges->out, &it->send, edges->min) ||
 	    serves_any(edges->in, &it->recv, edges->min))
 		return true;

@@ -61,6 +61,10 @@ struct oc_exchange_edges {
 void oc_exchange_measure(struct oc_call *call, const struct oc_exchange *it, int out, int in,
 			 size_t min);
 
+/* Whether the MPI is to report what is wrong with a call of so many blocks, which nobody is to look
+ * at then. */
+bool oc_exchange_is_wrong(const struct oc_exchange *it, int out, int in);
+
 /* Whether some edge is to be served. If not, @call is told why. */
 bool oc_exchange_serves(struct oc_call *call, const struct oc_exchange *it,
 			const struct oc_exchange_edges *edges);

@@ -69,14 +69,12 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 	if (!(rank == root ? oc_eligible(&call, rcount, rtype, &bytes)
 			   : oc_eligible(&call, scount, stype, &bytes)))
 		goto pass;
-	oc = oc_comm_get(&call, comm, bytes);
-	if (oc && oc_refuses(&call, oc, (rank == root ? recv : send) == MPI_IN_PLACE))
-		oc = NULL;
+	oc = oc_comm_get(&call, comm, bytes, (rank == root ? recv : send) == MPI_IN_PLACE);
 pass:
 	if (inter)
 		err = oc_inter_gather(inter, &call, large, send, scount, stype, recv, rcount,
 				      rtype);
-	else if (oc && root < oc->size)
+	else if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
 		err = oc_pass_gather(large, send, scount, stype, recv, rcount, rtype, root, comm);
@@ -187,20 +185,22 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 {
 	struct oc_call call = oc_call_begin(OC_COLL_GATHERV, root, comm);
 	struct oc_inter *inter = oc_inter_get(comm);
-	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_look(&call, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_GATHERV];
 	size_t bytes = 0;
 	int err;
 
+	if (oc && oc_comm_refuses(&call,
+				  oc->rank == root
+					  ? recv == MPI_IN_PLACE ||
+						    oc_blocks_wrong(counts, displs, rtype, oc->size)
+					  : send == MPI_IN_PLACE || oc_block_wrong(scount, stype)))
+		oc = NULL;
+	if (oc)
+		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);
-	if (oc && (root < 0 || root >= oc->size))
-		oc = NULL;
-	if (oc && oc_refuses(&call, oc,
-			     oc->rank == root ? recv == MPI_IN_PLACE || !counts.at || !displs.at
-					      : send == MPI_IN_PLACE))
-		oc = NULL;
 	if (oc && oc->rank == root &&
 	    !oc_blocks_any(counts, rtype, oc->size, min, send == MPI_IN_PLACE ? root : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;

@@ -200,10 +200,15 @@ static struct oc_exchange_edges ends_of(const struct oc_inter_edges *edges,
 bool oc_inter_begin(struct oc_inter *inter, struct oc_call *call, enum oc_inter_way way,
 		    const struct oc_exchange *it, struct oc_inter_edges *edges)
 {
-	bool has_group = oc_inter_count(inter, call);
-	bool part = find_edges(inter, call, way, edges);
+	bool part = find_edges(inter, call, way, edges), has_group;
 	struct oc_exchange_edges ends = ends_of(edges, it);
 
+	if (call->outcome == OC_OUTCOME_INVALID ||
+	    oc_comm_refuses(call, part && oc_exchange_is_wrong(it, edges->out.n, edges->in.n)))
+		return false;
+	has_group = oc_inter_count(inter, call);
+	if (!part)
+		call->outcome = OC_OUTCOME_EMPTY;
 	if (part && call->since)
 		oc_exchange_measure(call, it, edges->out.n, edges->in.n, ends.min);
 	if (has_group && part && oc_exchange_serves(call, it, &ends))

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Reductions and barriers on intercommunicators. All who have a part in one pass the same count,
- * type and operator (MPI-4.1, 6.9 and 6.10.1), so that all of them serve it or none. A barrier
- * waits for both groups, which 6.3 allows.
+ * Reductions and barriers on intercommunicators. All who have a part in one pass the same operator
+ * and, in each group, the same count and type; those of the two groups have the same signature
+ * (MPI-4.1, 6.9 and 6.10.1). For a predefined operator that is the same type, so that all of them
+ * serve it or none; a user's may have types of its own, of which nobody here knows the others', and
+ * is the MPI's. A barrier waits for both groups, which 6.3 allows.
  */
 #include "inter.h"
 
@@ -13,6 +15,7 @@
 #include "pass.h"
 #include "serve.h"
 #include "tune.h"
+#include "vbuffer.h"
 
 /* What a call reduces by, from the decision to the operation. */
 struct reduction {
@@ -26,19 +29,23 @@ static bool begin(struct oc_inter *inter, struct oc_call *call, struct reduction
 		  const void *send, const void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
 	bool in_place = send == MPI_IN_PLACE || recv == MPI_IN_PLACE; /* 6.2.3: there is none */
-	bool has_group = oc_inter_count(inter, call);
 	bool part = call->coll != OC_COLL_REDUCE || oc_inter_has_part(inter, call);
+	bool has_group, reduces;
 	size_t bytes;
 
-	if (part && oc_eligible(call, count, type, &bytes) &&
-	    oc_reduces(call, &by->own, &by->bind, op, type)) {
+	if (call->outcome == OC_OUTCOME_INVALID ||
+	    oc_comm_refuses(call, part && (in_place || oc_block_wrong(count, type))))
+		return false;
+	has_group = oc_inter_count(inter, call);
+	if (!part)
+		call->outcome = OC_OUTCOME_EMPTY;
+	reduces = part && oc_eligible(call, count, type, &bytes) &&
+		  oc_reduces(call, &by->own, &by->bind, op, type) && oc_abi_op(op);
+	if (reduces)
 		call->outcome = inter->oc.outcome;
-		if (has_group)
-			return !oc_refuses(call, &inter->oc, in_place);
-	}
-	if (has_group)
+	if (has_group && !reduces)
 		oc_comm_leave(&inter->oc);
-	return false;
+	return has_group && reduces;
 }
 
 static struct oc_shape shape_of(const struct oc_inter *inter, const struct oc_call *call,

@@ -108,9 +108,46 @@ static void *lookup_mpi(void *handle, const char *name)
 	return instead ? instead : found;
 }
 
+/* For a caller that asks whoever has it for a function that we alone have: behind us there is none,
+ * and dlerror() says so. */
+static void *lookup_behind(void *handle, const char *name)
+{
+	void *found = oc_lookup_next(RTLD_NEXT, name);
+
+	/* Not by a jump: we are who asks. */
+	__asm__ volatile("" : "+r"(found));
+	return found;
+}
+
+static bool has(void *library, const char *name)
+{
+	bool found = library && oc_lookup_next(library, name);
+
+	if (library)
+		dlclose(library);
+	return found;
+}
+
+/* Whether it is one of those calls of ours that came with MPI 4, and the MPI has none. */
+static bool is_ours_alone(const char *name)
+{
+	static const char *const calls[] = {"Session_init", "Session_finalize",
+					    "Comm_create_from_group",
+					    "Intercomm_create_from_groups"};
+	const char *call = strchr(name, '_') + 1;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strcmp(call, calls[i]))
+			return !lookup_behind(RTLD_DEFAULT, name) && !has(oc_library_find(), name);
+	return false;
+}
+
 lookup *oc_lookup_way(void *handle, const char *name)
 {
-	bool of_mpi = name && (!strncmp(name, "MPI_", 4) || !strncmp(name, "PMPI_", 5));
-
-	return of_mpi && handle != RTLD_DEFAULT && handle != RTLD_NEXT ? lookup_mpi : next_lookup();
+	if (!name || (strncmp(name, "MPI_", 4) != 0 && strncmp(name, "PMPI_", 5) != 0) ||
+	    handle == RTLD_NEXT)
+		return next_lookup();
+	if (handle != RTLD_DEFAULT)
+		return lookup_mpi;
+	return is_ours_alone(name) ? lookup_behind : next_lookup();
 }

@@ -42,6 +42,21 @@ static struct oc_exchange_edges edges_of(const struct oc_topology *topology, enu
 	};
 }
 
+/* A communicator without a topology is, too. */
+static bool is_wrong(const struct oc_comm *oc, const struct oc_exchange *it, MPI_Comm comm)
+{
+	const struct oc_topology *topology = oc->topology;
+	int out, in;
+
+	if (topology && topology->out.degree + topology->in[OC_EDGES_ALLTOALL].degree) {
+		out = topology->out.degree;
+		in = topology->in[OC_EDGES_ALLTOALL].degree;
+	} else if (!oc_topology_degrees(comm, &out, &in)) {
+		return true;
+	}
+	return oc_exchange_is_wrong(it, out, in);
+}
+
 /* Only where somebody asked. */
 static void measure(struct oc_call *call, const struct oc_exchange *it)
 {
@@ -54,11 +69,16 @@ static void measure(struct oc_call *call, const struct oc_exchange *it)
 
 struct oc_comm *oc_neighbor_begin(struct oc_call *call, const struct oc_exchange *it, MPI_Comm comm)
 {
-	struct oc_comm *oc = oc_comm_get(call, comm, OC_CREDIT_CALL);
-	const struct oc_topology *topology =
-		oc ? topology_of(call, oc, comm, order_of(call->coll)) : NULL;
+	struct oc_comm *oc = oc_comm_look(call, comm);
+	const struct oc_topology *topology = NULL;
 	struct oc_exchange_edges edges;
 
+	if (oc && oc_comm_refuses(call, is_wrong(oc, it, comm)))
+		oc = NULL;
+	if (oc)
+		oc = oc_comm_join(call, comm, oc, OC_CREDIT_CALL);
+	if (oc)
+		topology = topology_of(call, oc, comm, order_of(call->coll));
 	if (call->since)
 		measure(call, it);
 	if (!topology)
@@ -97,7 +117,7 @@ static OC_APART int serve_alike(struct oc_comm *oc, enum oc_coll coll, const str
 	struct oc_exchange_rest rest;
 	int failure = oc_neighbor_serve(oc, coll, it, &rest), err = MPI_SUCCESS;
 
-	if (oc->topology->lonely && oc_failure_goes_on(oc, comm, coll, failure))
+	if (!oc->topology->connected && oc_failure_goes_on(oc, comm, coll, failure))
 		err = pass_alike(it, 0, 0, comm, pass);
 	return err ? err : oc_failure_end(oc, comm, coll, failure);
 }

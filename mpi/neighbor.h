@@ -23,7 +23,8 @@ int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll, const struct oc_exc
 		      struct oc_exchange_rest *rest);
 
 /* A call of MPI_Neighbor_allgather or _alltoall, which @pass gives to the MPI: where it is not
- * served, or is, but some rank has no neighbours and leaves it to the MPI, then without data. */
+ * served, or is, but ranks that no edges lead to may leave it to the MPI, then without data: MPIs
+ * number a communicator's calls. */
 typedef int oc_neighbor_pass(bool large, const void *send, MPI_Count scount, MPI_Datatype stype,
 			     void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm);
 int oc_neighbor_alike(enum oc_coll coll, const struct oc_exchange *it, MPI_Comm comm,

@@ -44,11 +44,14 @@ static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count co
 
 	if (!inter && oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes) &&
 	    oc_reduces(&call, &own, &bind, op, type))
-		oc = oc_comm_get(&call, comm, bytes);
+		oc = oc_comm_look(&call, comm);
+	if (oc && oc_comm_refuses(&call, (oc->rank == root ? recv : send) == MPI_IN_PLACE))
+		oc = NULL;
+	if (oc)
+		oc = oc_comm_join(&call, comm, oc, bytes);
 	if (inter)
 		err = oc_inter_reduce(inter, &call, large, send, recv, count, type, op);
-	else if (oc && root < oc->size &&
-		 !oc_refuses(&call, oc, (oc->rank == root ? recv : send) == MPI_IN_PLACE))
+	else if (oc)
 		err = serve(oc, OC_COLL_REDUCE, &bind, send, recv, count, root, comm);
 	else
 		err = oc_pass_reduce(large, send, recv, count, type, op, root, comm);
@@ -82,10 +85,10 @@ static OC_BOTH int allreduce(bool large, const void *send, void *recv, MPI_Count
 
 	if (!inter && oc_eligible(&call, count, type, &bytes) &&
 	    oc_reduces(&call, &own, &bind, op, type))
-		oc = oc_comm_get(&call, comm, bytes);
+		oc = oc_comm_get(&call, comm, bytes, recv == MPI_IN_PLACE);
 	if (inter)
 		err = oc_inter_allreduce(inter, &call, large, send, recv, count, type, op);
-	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
+	else if (oc)
 		err = serve(oc, OC_COLL_ALLREDUCE, &bind, send, recv, count, 0, comm);
 	else
 		err = oc_pass_allreduce(large, send, recv, count, type, op, comm);
@@ -148,8 +151,8 @@ static int serve_scatter(struct oc_comm *oc, struct oc_bind *bind, const void *s
 
 /* What a call whose blocks have @count elements together is decided by. */
 static struct oc_comm *get_scatter(struct oc_call *call, struct oc_operator *own,
-				   struct oc_bind *bind, uint64_t count, MPI_Datatype type,
-				   MPI_Op op, MPI_Comm comm)
+				   struct oc_bind *bind, const void *recv, uint64_t count,
+				   MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	uint64_t bytes = count * oc_type_bytes(type, 1);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_REDUCE_SCATTER];
@@ -160,7 +163,7 @@ static struct oc_comm *get_scatter(struct oc_call *call, struct oc_operator *own
 	call->outcome = oc_outcome_below(min, bytes);
 	if (bytes < min || !oc_reduces(call, own, bind, op, type))
 		return NULL;
-	return oc_comm_get(call, comm, bytes);
+	return oc_comm_get(call, comm, bytes, recv == MPI_IN_PLACE);
 }
 
 /* Serves MPI_Reduce_scatter: all blocks together are large enough; [operator and
@@ -178,10 +181,10 @@ static OC_BOTH int reduce_scatter(const void *send, void *recv, struct oc_counts
 	int err;
 
 	if (size && type && type != oc_abi.type_null && oc_counts_total(counts, size, &total))
-		oc = get_scatter(&call, &own, &bind, total, type, op, comm);
+		oc = get_scatter(&call, &own, &bind, recv, total, type, op, comm);
 	if (inter)
 		err = oc_inter_reduce_scatter(inter, &call, send, recv, counts, type, op);
-	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
+	else if (oc)
 		err = serve_scatter(oc, &bind, send, recv, counts, comm);
 	else
 		err = oc_pass_reduce_scatter(send, recv, counts, type, op, comm);
@@ -233,12 +236,12 @@ static OC_BOTH int reduce_scatter_block(bool large, const void *send, void *recv
 	int err;
 
 	if (size && count > 0 && type && type != oc_abi.type_null)
-		oc = get_scatter(&call, &own, &bind, (uint64_t)size * (uint64_t)count, type, op,
-				 comm);
+		oc = get_scatter(&call, &own, &bind, recv, (uint64_t)size * (uint64_t)count, type,
+				 op, comm);
 	if (inter)
 		err = oc_inter_reduce_scatter_block(inter, &call, large, send, recv, count, type,
 						    op);
-	else if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
+	else if (oc)
 		err = serve_blocks(oc, &bind, send, recv, count, comm);
 	else
 		err = oc_pass_reduce_scatter_block(large, send, recv, count, type, op, comm);

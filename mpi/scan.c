@@ -38,8 +38,8 @@ static OC_BOTH int prefix(enum oc_coll coll, bool large, const void *send, void 
 	int err;
 
 	if (oc_eligible(&call, count, type, &bytes) && oc_reduces(&call, &own, &bind, op, type))
-		oc = oc_comm_get(&call, comm, bytes);
-	if (oc && !oc_refuses(&call, oc, recv == MPI_IN_PLACE))
+		oc = oc_comm_get(&call, comm, bytes, recv == MPI_IN_PLACE);
+	if (oc)
 		err = serve(oc, coll, &bind, send, recv, count, comm);
 	else if (coll == OC_COLL_SCAN)
 		err = oc_pass_scan(large, send, recv, count, type, op, comm);

@@ -56,14 +56,12 @@ static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_D
 	if (!(rank == root ? oc_eligible(&call, scount, stype, &bytes)
 			   : oc_eligible(&call, rcount, rtype, &bytes)))
 		goto pass;
-	oc = oc_comm_get(&call, comm, bytes);
-	if (oc && oc_refuses(&call, oc, (rank == root ? send : recv) == MPI_IN_PLACE))
-		oc = NULL;
+	oc = oc_comm_get(&call, comm, bytes, (rank == root ? send : recv) == MPI_IN_PLACE);
 pass:
 	if (inter)
 		err = oc_inter_scatter(inter, &call, large, send, scount, stype, recv, rcount,
 				       rtype);
-	else if (oc && root < oc->size)
+	else if (oc)
 		err = serve(oc, send, scount, stype, recv, rcount, rtype, root, comm, bytes);
 	else
 		err = oc_pass_scatter(large, send, scount, stype, recv, rcount, rtype, root, comm);
@@ -175,20 +173,22 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 {
 	struct oc_call call = oc_call_begin(OC_COLL_SCATTERV, root, comm);
 	struct oc_inter *inter = oc_inter_get(comm);
-	struct oc_comm *oc = inter ? NULL : oc_comm_get(&call, comm, OC_CREDIT_CALL);
+	struct oc_comm *oc = inter ? NULL : oc_comm_look(&call, comm);
 	uint64_t min = oc_adapter.agreed.min[OC_COLL_SCATTERV];
 	size_t bytes = 0;
 	int err;
 
+	if (oc && oc_comm_refuses(&call,
+				  oc->rank == root
+					  ? send == MPI_IN_PLACE ||
+						    oc_blocks_wrong(counts, displs, stype, oc->size)
+					  : recv == MPI_IN_PLACE || oc_block_wrong(rcount, rtype)))
+		oc = NULL;
+	if (oc)
+		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);
-	if (oc && (root < 0 || root >= oc->size))
-		oc = NULL;
-	if (oc && oc_refuses(&call, oc,
-			     oc->rank == root ? send == MPI_IN_PLACE || !counts.at || !displs.at
-					      : recv == MPI_IN_PLACE))
-		oc = NULL;
 	if (oc && oc->rank == root &&
 	    !oc_blocks_any(counts, stype, oc->size, min, recv == MPI_IN_PLACE ? root : -1)) {
 		call.outcome = OC_OUTCOME_SMALL;

@@ -48,7 +48,8 @@ static inline bool oc_eligible(struct oc_call *call, MPI_Count count, MPI_Dataty
 int oc_serve(struct oc_comm *oc, int prepared, const struct oc_shape *shape, struct oc_bind *bind);
 
 /* The same where the plan depends on layouts, too: NULL for what the generator does not look at,
- * @in where it looks at one alone. After an error in @prepared the shape and they need not be there. */
+ * @in where it looks at one alone. After an error in @prepared the shape and they need not be
+ * there. */
 int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
 		    const struct oc_blocks *out, const struct oc_blocks *in, struct oc_bind *bind);
 
@@ -56,17 +57,6 @@ int oc_serve_blocks(struct oc_comm *oc, int prepared, const struct oc_shape *sha
  * Reduce_scatter's own. After an error in @prepared neither need be there. */
 int oc_serve_between(struct oc_comm *oc, int prepared, const struct oc_shape *shape,
 		     const uint64_t *there, const struct oc_blocks *blocks, struct oc_bind *bind);
-
-/* True if this rank cannot take part in a call, for @wrong arguments, which the MPI is to report.
- * The others are told, and wait for nobody. */
-static inline bool oc_refuses(struct oc_call *call, struct oc_comm *oc, bool wrong)
-{
-	if (__builtin_expect(wrong, 0)) {
-		call->outcome = OC_OUTCOME_INVALID;
-		oc_serve(oc, MPI_ERR_ARG, NULL, NULL);
-	}
-	return wrong;
-}
 
 /* Fills what all shapes share. */
 struct oc_shape oc_shape_of(const struct oc_comm *oc, enum oc_coll coll, int root, size_t bytes);

@@ -2,6 +2,7 @@
 #include "topology.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "adapter.h"
 #include "segment/node.h"
@@ -295,15 +296,53 @@ static void copy_order(struct oc_edges *to, const struct oc_edges *from)
 	}
 }
 
+/* Lowers what is known of the ranks at this rank's edges, and of itself, to the least of it. */
+static void lower(int *least, const struct oc_edges *edges, int rank)
+{
+	for (int e = 0; e < edges->n; e++)
+		if (least[edges->rank[e]] < least[rank])
+			least[rank] = least[edges->rank[e]];
+	for (int e = 0; e < edges->n; e++)
+		if (least[edges->rank[e]] > least[rank])
+			least[edges->rank[e]] = least[rank];
+}
+
+/* Collective. Each rank comes to know the least of those that edges lead to from each. */
+static bool is_connected(const struct oc_edges *out, const struct oc_edges *in, int rank, int size,
+			 MPI_Comm comm)
+{
+	int least[OC_MAX_RANKS], before[OC_MAX_RANKS];
+	size_t bytes = (size_t)size * sizeof(*least);
+
+	for (int i = 0; i < size; i++)
+		least[i] = i;
+	do {
+		memcpy(before, least, bytes);
+		lower(least, out, rank);
+		lower(least, in, rank);
+		if (pmpi()->Allreduce(MPI_IN_PLACE, least, size, oc_abi.integer,
+				      oc_abi_op_handle(OC_MIN), comm))
+			return false;
+		for (int i = 0; i < size; i++)
+			least[i] = least[least[i]];
+	} while (memcmp(before, least, bytes) != 0);
+	for (int i = 0; i < size; i++)
+		if (least[i])
+			return false;
+	return true;
+}
+
 /* Collective. Where no rank has several edges to another each order is the same. */
-static void learn(struct oc_topology *topology, enum oc_edge_order order, bool found, MPI_Comm comm)
+static void learn(struct oc_topology *topology, enum oc_edge_order order, bool found, int rank,
+		  int size, MPI_Comm comm)
 {
 	bool good = agree(comm, found);
 	bool one = good && agree(comm, !topology->several);
 
 	/* The same whatever was asked for. */
 	if (good)
-		topology->lonely = !agree(comm, topology->out.n > 0 || topology->in[order].n > 0);
+		topology->connected =
+			is_connected(&topology->out, &topology->in[order], rank, size, comm);
 	for (int o = 0; o < OC_EDGE_ORDERS; o++) {
 		if (o != (int)order && !one)
 			continue;
@@ -334,7 +373,7 @@ struct oc_topology *oc_topology_ask(MPI_Comm comm, int rank, int size, struct oc
 		topology = topology_create(&lists, room.places, size);
 	if (agree(comm, here && topology))
 		learn(topology, order, find_order(topology, order, &room, &lists, rank, size, comm),
-		      comm);
+		      rank, size, comm);
 	else
 		topology = give_up(topology);
 	free_room(&room);

@@ -28,7 +28,7 @@ struct oc_topology {
 	struct oc_edges out;
 	struct oc_edges in[OC_EDGE_ORDERS];
 	bool several;		    /* edges from here to some rank, or from there */
-	bool lonely;		    /* some rank has no edge */
+	bool connected;		    /* edges lead from each rank to each, in some direction */
 	bool known[OC_EDGE_ORDERS]; /* has been asked for, on all ranks */
 	bool good[OC_EDGE_ORDERS];  /* and found, on all ranks */
 };

@@ -119,6 +119,20 @@ size_t oc_block_bytes(int64_t count, MPI_Datatype type)
 							     : 0;
 }
 
+bool oc_blocks_wrong_each(struct oc_counts counts, struct oc_counts displs,
+			  const MPI_Datatype *types, int n)
+{
+	if (!counts.at || !displs.at || !types)
+		return true;
+	for (int i = 0; i < n; i++) {
+		int64_t count = oc_counts_at(counts, i);
+
+		if (count && oc_block_wrong(count, types[i]))
+			return true;
+	}
+	return false;
+}
+
 bool oc_blocks_find_each(struct oc_counts counts, const MPI_Datatype *types, int n, size_t min,
 			 int skip)
 {

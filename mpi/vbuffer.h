@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include "abi.h"
 #include "bytes/layout.h"
 #include "count.h"
 #include "exec/op.h"
@@ -54,6 +55,23 @@ static inline MPI_Datatype oc_vbuffer_type(const struct oc_vbuffer *v, int i)
 
 /* Bytes of a block; 0 if the MPI is to report what is wrong with it. */
 size_t oc_block_bytes(int64_t count, MPI_Datatype type);
+
+/* Whether the MPI is to report what is wrong with a block, or with some of @n, be there no bytes at
+ * all. */
+static inline bool oc_block_wrong(int64_t count, MPI_Datatype type)
+{
+	return count < 0 || !type || type == oc_abi.type_null;
+}
+
+static inline bool oc_blocks_wrong(struct oc_counts counts, struct oc_counts displs,
+				   MPI_Datatype type, int n)
+{
+	return !counts.at || !displs.at || oc_block_wrong(0, type) || oc_counts_negative(counts, n);
+}
+
+/* With a type for each, which may be any where there is nothing. */
+bool oc_blocks_wrong_each(struct oc_counts counts, struct oc_counts displs,
+			  const MPI_Datatype *types, int n);
 
 /* oc_blocks_any(), one by one. */
 bool oc_blocks_find(struct oc_counts counts, MPI_Datatype type, int n, size_t min, int skip);

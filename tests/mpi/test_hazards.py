@@ -68,16 +68,28 @@ def test_arrived(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(3, program("arrived"))
 
 
-@pytest.mark.parametrize("what", ["in-place", "alone", "arrays", "buffers"])
+@pytest.mark.parametrize("what", ["in-place", "arrays", "buffers", "counts"])
 def test_misuse(runner: Runner, program: MakeProgram, what: str) -> None:
-    """What the MPI finds wrong in a call it finds under onecopy, too, and where only one rank is wrong all are told."""
+    """What the MPI finds wrong in a call it finds under onecopy, too."""
     runner.mpirun(3, program("misused"), what, env={"ONECOPY_MIN": "1"})
-    if what != "buffers":
+    if what in ("in-place", "arrays"):
         runner.mpirun(3, program("misused"), what)
+
+
+@pytest.mark.parametrize("what", ["alone", "lengths"])
+@pytest.mark.parametrize("least", ["", "1"], ids=["default", "all-served"])
+def test_misuse_by_one_rank(runner: Runner, program: MakeProgram, what: str, least: str) -> None:
+    """Later calls find each other all the same."""
+    runner.mpirun(3, program("misused"), what, env={"ONECOPY_MIN": least} if least else {})
 
 
 def test_errors_without_a_communicator(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(2, program("blamed"))
+
+
+@modes
+def test_read_only(runner: Runner, program: MakeProgram, mode: str) -> None:
+    runner.mpirun(3, program("readonly"), env=MODES[mode])
 
 
 # ---- 2: fork --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import longform
 import pytest
 from mpi.programs import MakeProgram
-from mpi.stats import stats
+from mpi.stats import served, stats
 from mpi.test_differential import LIBRARIES, MPI_ENV, SEED, SETTINGS, WHERE_MOST
 from runner import Runner
 
@@ -60,6 +60,12 @@ def test_limits(runner: Runner, program: MakeProgram) -> None:
         counts = [line["calls"][f"neighbor_{call}"] for call in CALLS]
         assert sum(count["passed"] for count in counts) > 0
         assert sum(count["served"] for count in counts) > 0
+
+
+def test_parts(runner: Runner, program: MakeProgram) -> None:
+    path = runner.cwd / "stats"
+    runner.mpirun(4, program("parts"), env={"ONECOPY_STATS": str(path)}, timeout=60)
+    assert sorted(served(path, "neighbor_alltoall"))[0] == 0 < max(served(path, "neighbor_alltoall"))
 
 
 def test_wrong_calls(runner: Runner, program: MakeProgram) -> None:

@@ -27,6 +27,14 @@ def test_operators(runner: Runner, program: MakeProgram, setting: str) -> None:
         assert sum(cell["calls"] for cell in line["cells"] if cell["outcome"] == "operator") == LEFT
 
 
+@pytest.mark.parametrize("where", ["one", "between"])
+def test_same_types(runner: Runner, program: MakeProgram, where: str) -> None:
+    """By which constructors ranks have made a type does not decide who reduces it; between groups it is the MPI."""
+    path = runner.cwd / "stats"
+    runner.mpirun(4, program("sametypes"), where, env={"ONECOPY_STATS": str(path)}, timeout=60)
+    assert all(calls > 0 if where == "one" else calls == 0 for calls in served(path, "allreduce"))
+
+
 def test_unequal_mpi(runner: Runner, program: MakeProgram) -> None:
     """A rank whose MPI does not look at arguments cannot tell what it reduces: no rank is to count on it."""
     script = f'[ "{RANK}" != 0 ] || export OMPI_MCA_mpi_param_check=0; exec "$0" right'

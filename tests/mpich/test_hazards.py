@@ -17,13 +17,20 @@ from mpi import test_failures, test_hazards, test_layouts, test_neighbours, test
 
 for module, names in (
     (test_failures, ("unequal_amounts", "unequal_ends")),
-    (test_operators, ("operators",)),
+    (test_operators, ("operators", "same_types")),
+    (test_neighbours, ("parts",)),
     (
         test_hazards,
         (
             *("progress", "arrived", "fork", "alloc_mem_alignment", "refused", "total_decides"),
             *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels"),
-            *("errors_without_a_communicator", "tool_in_program", "tool_in_library", "mpi_by_dlopen"),
+            *(
+                "errors_without_a_communicator",
+                "misuse_by_one_rank",
+                "tool_in_program",
+                "tool_in_library",
+                "mpi_by_dlopen",
+            ),
         ),
     ),
     (test_layouts, ("unpacked",)),

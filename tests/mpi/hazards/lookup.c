@@ -51,6 +51,11 @@ static void look_at_others(void)
 		fail("an error, though nobody failed");
 	if (dlsym(library, "MPI_Has_no_such_function") || !dlerror())
 		fail("no error of what is not there");
+	/* A call that not all MPIs have. */
+	if (!dlsym(library, "MPI_Session_init") &&
+	    (dlsym(RTLD_DEFAULT, "MPI_Session_init") || !dlerror()))
+		fail("a call that the MPI has not");
+	dlerror();
 	if (dlsym(RTLD_DEFAULT, "pthread_create") != (void *)pthread_create)
 		fail("another RTLD_DEFAULT");
 	/* After the program come the preloaded libraries, and malloc of one of them. After these

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * misused WHAT: calls with arguments that the standard forbids, which return an error on every rank
- * and leave the communicator as it was: MPI_IN_PLACE where there is none ("in-place"), on all ranks
- * or on one ("alone"), arrays ("arrays") or buffers ("buffers") that are NULL.
+ * misused WHAT: calls with arguments that the standard forbids, which return an error and leave the
+ * communicator as it was: MPI_IN_PLACE where there is none ("in-place"), arrays ("arrays") or
+ * buffers ("buffers") that are NULL, a block of one's own with two lengths ("counts"), all on every
+ * rank; such calls that one rank makes, and the others never ("alone"); lengths that differ by rank
+ * ("lengths").
  */
 #include <string.h>
 
@@ -40,20 +42,91 @@ static void in_place(void)
 	fails(MPI_Allreduce(send, MPI_IN_PLACE, N, MPI_INT, MPI_SUM, world), "allreduce");
 }
 
-/* The others are told, though they did nothing wrong. */
+static void right(MPI_Comm comm, int calls)
+{
+	for (int i = 0; i < calls; i++) {
+		memset(recv, 0, sizeof(recv));
+		for (int k = 0; k < N; k++)
+			send[k] = rank ? 0 : i + k;
+		if (MPI_Bcast(send, N, MPI_INT, 0, comm) || send[N - 1] != i + N - 1 ||
+		    MPI_Alltoallv(send, counts, displs, MPI_INT, recv, counts, displs, MPI_INT,
+				  comm) ||
+		    recv[(size - 1) * N + 1] != (size == 1 ? send[1] : recv[1]))
+			pattern_fail("right");
+	}
+}
+
+/* What the last rank does wrong. Of all that is so those that every MPI finds. */
+static int wrong(int what, MPI_Comm comm)
+{
+	static int none[MOST], less[MOST] = {-1};
+
+	switch (what) {
+	case 0:
+		return MPI_Bcast(send, N, MPI_INT, 99, comm);
+	case 1:
+		return MPI_Bcast(send, N, MPI_INT, -7, comm);
+	case 2:
+		return MPI_Bcast(send, -1, MPI_INT, 0, comm);
+	case 3:
+		return MPI_Gather(send, N, MPI_DATATYPE_NULL, recv, N, MPI_INT, 0, comm);
+	case 4:
+		return MPI_Gatherv(send, -1, MPI_INT, recv, counts, displs, MPI_INT, 0, comm);
+	case 5:
+		return MPI_Gatherv(send, N, MPI_DATATYPE_NULL, recv, counts, displs, MPI_INT, 0,
+				   comm);
+	case 6:
+		return MPI_Scatterv(send, counts, displs, MPI_INT, recv, N, MPI_INT, size, comm);
+	case 7:
+		return MPI_Alltoallv(send, less, displs, MPI_INT, recv, counts, displs, MPI_INT,
+				     comm);
+	case 8:
+		return MPI_Alltoallv(send, none, none, MPI_DATATYPE_NULL, recv, none, none,
+				     MPI_DATATYPE_NULL, comm);
+	case 9:
+		return MPI_Allreduce(send, recv, N, MPI_INT, MPI_OP_NULL, comm);
+	default:
+		return MPI_SUCCESS;
+	}
+}
+
+/* The others never make these calls, before their communicator is served or later. */
 static void alone(void)
 {
-	MPI_Comm world = MPI_COMM_WORLD;
-	void *wrong = rank == size - 1 ? MPI_IN_PLACE : (void *)recv;
+	MPI_Comm comm;
 
-	fails(MPI_Allreduce(send, wrong, N, MPI_INT, MPI_SUM, world), "allreduce");
-	fails(MPI_Alltoall(send, N, MPI_INT, wrong, N, MPI_INT, world), "alltoall");
-	wrong = rank ? MPI_IN_PLACE : (void *)send;
-	fails(MPI_Reduce(wrong, recv, N, MPI_INT, MPI_SUM, 0, world), "reduce");
-	fails(MPI_Gather(wrong, N, MPI_INT, recv, N, MPI_INT, 0, world), "gather");
-	fails(MPI_Scatter(send, N, MPI_INT, wrong == MPI_IN_PLACE ? wrong : recv, N, MPI_INT, 0,
-			  world),
-	      "scatter");
+	for (int what = 0; what < 10; what++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		for (int turn = 0; turn < 4; turn++) {
+			if (rank == size - 1 && wrong(what, comm) == MPI_SUCCESS)
+				pattern_fail("nothing was wrong");
+			right(comm, 1 + turn);
+		}
+		MPI_Comm_free(&comm);
+	}
+}
+
+/* Where they made the communicator a served one at different calls it would hang. */
+static void lengths(void)
+{
+	int n = rank ? N / 4 : N / 3;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	for (int i = 0; i < 20; i++)
+		MPI_Gather(send, n, MPI_BYTE, recv, N / 3, MPI_BYTE, 0, comm);
+	right(comm, 3);
+	MPI_Comm_free(&comm);
+}
+
+/* Served or not, nothing is read behind what is sent. */
+static void own_counts(void)
+{
+	for (int i = 0; i < 6; i++)
+		if (MPI_Allgatherv(send, 2 * N, MPI_INT, recv, counts, displs, MPI_INT,
+				   MPI_COMM_WORLD) == MPI_SUCCESS)
+			pattern_fail("allgatherv");
 }
 
 static void arrays(void)
@@ -83,8 +156,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {
-		{"in-place", in_place}, {"alone", alone}, {"arrays", arrays}, {"buffers", buffers}};
+	} cases[] = {{"in-place", in_place}, {"alone", alone},	   {"lengths", lengths},
+		     {"arrays", arrays},     {"buffers", buffers}, {"counts", own_counts}};
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);

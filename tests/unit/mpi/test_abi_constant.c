@@ -11,10 +11,10 @@
 #include "abi.h"
 #include "abi_constant.h"
 #include "adapter.h"
-#include "buffer.h"
 #include "operator.h"
 #include "pmpi.h"
 #include "type_sizes.h"
+#include "typemap.h"
 
 enum library { WHOLE, NO_FORTRAN, WIDE_FORTRAN, LIBRARIES };
 
@@ -35,9 +35,13 @@ bool oc_typemap_is_predefined(MPI_Datatype type)
 	return false;
 }
 
-bool oc_type_contiguous(MPI_Datatype type)
+struct oc_typemap *oc_typemap_get(MPI_Datatype type)
 {
-	return type != oc_abi.type_null;
+	return NULL;
+}
+
+void oc_typemap_put(struct oc_typemap *map)
+{
 }
 
 const struct oc_pmpi *oc_pmpi_resolve(void)
