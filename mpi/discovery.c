@@ -12,6 +12,7 @@
 
 #include "base/address.h"
 #include "base/env.h"
+#include "base/file.h"
 #include "base/wire.h"
 #include "launcher.h"
 
@@ -66,7 +67,7 @@ static uint64_t hash_ranks(const int *ranks, int count)
 
 static int make_socket(void)
 {
-	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return oc_file_above(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 static void close_socket(int *fd)
@@ -264,7 +265,7 @@ static bool tell(int fd, const void *data, size_t len)
 /* The first: takes one connection. False when somebody cannot agree. */
 static bool take_report(const int *ranks, int count, int *heard, int64_t deadline)
 {
-	int fd = accept4(self.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), place;
+	int fd = oc_file_above(accept4(self.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)), place;
 	struct report report;
 	char no = 0;
 

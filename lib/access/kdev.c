@@ -93,7 +93,7 @@ static int open_device(void)
 {
 	int err;
 
-	kdev.fd = open(ONECOPY_DEVICE, O_RDWR | O_CLOEXEC);
+	kdev.fd = oc_file_above(open(ONECOPY_DEVICE, O_RDWR | O_CLOEXEC));
 	if (kdev.fd < 0)
 		return -errno;
 	err = probe_fd();

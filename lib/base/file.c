@@ -2,8 +2,22 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+int oc_file_above(int fd)
+{
+	int above, err;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	err = errno;
+	close(fd);
+	errno = err;
+	return above;
+}
 
 int oc_file_identify(struct oc_file *file, int fd)
 {

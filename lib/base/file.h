@@ -18,6 +18,12 @@ struct oc_file {
 	ino_t ino;
 };
 
+/* What the system call that made it has returned, an error or a descriptor, above those of
+ * standard input, output and error: a program may have been started without these (">&-"), and what
+ * it prints would go into our file. The lower one is closed: before a lock is taken through it,
+ * which that would drop (fcntl(2)). -1 with errno where there is no other. */
+int oc_file_above(int fd);
+
 /* 0 or -errno. */
 int oc_file_identify(struct oc_file *file, int fd);
 

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
@@ -23,6 +25,7 @@ int oc_memfd_create(const char *name, uint64_t bytes)
 	fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create(name, flags);
+	fd = oc_file_above(fd);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)bytes) ||

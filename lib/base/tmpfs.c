@@ -37,6 +37,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* <linux/mount.h>, which C libraries do not get along with. */
 #define CLOEXEC	      1u /* FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
 #define CONFIG_STRING 1u
@@ -179,6 +181,9 @@ int oc_tmpfs_file(const char *name, const char *huge, uint64_t bytes)
 	snprintf(request.uid_map, sizeof(request.uid_map), "%u %u 1", geteuid(), geteuid());
 	snprintf(request.gid_map, sizeof(request.gid_map), "%u %u 1", getegid(), getegid());
 	err = run_child(&request);
+	request.fd = oc_file_above(request.fd);
+	if (!err && request.fd < 0)
+		err = -errno;
 	if (!err && ftruncate(request.fd, (off_t)bytes))
 		err = -errno;
 	if (err && request.fd >= 0)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 int64_t oc_wire_now(void)
 {
@@ -128,7 +129,10 @@ static size_t take_fds(struct msghdr *msg, int *fds, size_t max)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (kept < max)
+			fd = oc_file_above(fd);
+			if (fd < 0)
+				msg->msg_flags |= MSG_CTRUNC; /* no number for it */
+			else if (kept < max)
 				fds[kept++] = fd;
 			else
 				close(fd);

@@ -11,6 +11,7 @@
 
 #include "base/address.h"
 #include "base/env.h"
+#include "base/file.h"
 
 #define OC_HELLO_MAGIC 0x6f6e6531u
 #define OC_HELLO_ABI   1u
@@ -46,7 +47,8 @@ static int dial(struct oc_bootstrap *boot, const char *name)
 	long nap = 1;
 	int err;
 
-	boot->wire.fds[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	boot->wire.fds[0] =
+		oc_file_above(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (boot->wire.fds[0] < 0)
 		return -errno;
 	for (;;) {
@@ -102,7 +104,7 @@ static int accept_one(struct oc_bootstrap *boot, int listener, struct oc_arrival
 	err = oc_wire_wait(&boot->wire, listener, POLLIN, boot->wire.deadline);
 	if (err)
 		return err;
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	fd = oc_file_above(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
 	if (fd < 0)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 	err = oc_address_check_peer(fd);
@@ -138,7 +140,7 @@ static int gather_by_name(struct oc_bootstrap *boot, const char *name, struct oc
 	uint32_t arrived = 1;
 	int listener, err = 0, refused = 0;
 
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	listener = oc_file_above(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (listener < 0)
 		return -errno;
 	if (bind(listener, (struct sockaddr *)&addr, len) || listen(listener, (int)boot->nranks))

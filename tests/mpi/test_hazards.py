@@ -220,6 +220,14 @@ def test_descriptor_closed_after(runner: Runner, program: MakeProgram, mode: str
     assert served(path, "bcast") == [6] * 3
 
 
+def test_standard_descriptors_closed(runner: Runner, program: MakeProgram) -> None:
+    """Ranks that are started without standard input, output and error print into nobody's memory."""
+    path = runner.cwd / "stats"
+    closed = ("sh", "-c", 'exec "$0" <&- >&- 2>&-', program("standard"))
+    runner.mpirun(2, *closed, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [4] * 2
+
+
 # ---- from which size on ---------------------------------------------------------------------------------------------
 
 
