@@ -3,7 +3,8 @@
  * The arena has two parts. Blocks up to 8 MiB come from mimalloc, one heap a
  * thread, so threads do not wait for each other. Larger ones are extents
  * (extent.c). Both parts are as large as the memory, as far as there are
- * addresses (lib/base/space.h): which sizes a program prefers is not known ahead.
+ * addresses (lib/base/space.h): which sizes a program prefers is not known ahead. Its
+ * end is nobody's: huge.h.
  */
 #include "heap/heap.h"
 
@@ -69,7 +70,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 
 	if (small > oc_mi.arena_max)
 		small = oc_mi.arena_max;
-	large = arena->size - small;
+	large = arena->size - small - OC_HEAP_THP_TRIAL;
 	*why = "no memory for the heap's tables";
 	if (oc_heap_span_create(arena->base, arena->size))
 		return err;

@@ -49,7 +49,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -72,8 +71,8 @@
 #define LONG_STRIPE ((size_t)64)       /* once as many are proven */
 #define WATCHES	    64
 #define BORDERS	    4096
-#define TRIAL	    ((size_t)2) /* ranges */
-#define TRY_AGAIN   1000000000	/* ns */
+#define TRIAL	    (OC_HEAP_THP_TRIAL / HUGE) /* ranges */
+#define TRY_AGAIN   1000000000		       /* ns */
 
 /* States of a range. */
 #define SEEN	1u
@@ -251,16 +250,15 @@ static void become_dear(void)
 	}
 }
 
-/* Whether huge pages are cheap: has those of some ranges that nobody uses, for a moment. */
-static bool try_huge(size_t first)
+/* Whether huge pages are cheap: has those of some ranges for a moment. What follows the block that
+ * asks would not do: mimalloc 3 may have given it to another thread by now. */
+static bool try_huge(void)
 {
-	unsigned char pages[TRIAL * HUGE_PAGES];
+	size_t first = thp.ranges - TRIAL;
 	uint64_t start;
 	bool cheap;
 
-	/* It is to be given back as it was. */
-	if (mincore(range_at(first), TRIAL * HUGE, pages) || memchr(pages, 1, sizeof(pages)) ||
-	    !advise(first, first + TRIAL, true))
+	if (!advise(first, first + TRIAL, true))
 		return true;
 	start = oc_clock_thread_ns();
 	cheap = (oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_POPULATE_WRITE) &&
@@ -363,9 +361,9 @@ static void open_stripes(size_t i, size_t end)
 		count = end - i < most ? end - i : most;
 		if (is_outdated())
 			thp.dear = thp.tried = false;
-		if (!thp.tried && thp.advises && count > TRIAL) {
+		if (!thp.tried && thp.advises && count > 1) {
 			thp.tried = true;
-			if (!try_huge(i + 1))
+			if (!try_huge())
 				become_dear();
 		}
 		if (thp.dear)

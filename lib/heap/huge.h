@@ -15,7 +15,12 @@
  * The descriptor is the caller's. Once, before oc_heap_thp_create(). */
 int oc_heap_thp_file(const char *name, uint64_t bytes);
 
-/* Once, before the arena is used; @base is aligned to 2 MiB. */
+/* So much at the end of the arena is handed out to nobody: it may be filled, and is emptied again,
+ * at any time. */
+#define OC_HEAP_THP_TRIAL ((size_t)4 << 20)
+
+/* Once, before the arena is used; @base is aligned to 2 MiB, as are the sizes of the arena and of
+ * what is kept at its end. */
 void oc_heap_thp_create(char *base, size_t size);
 void oc_heap_thp_destroy(void);
 
