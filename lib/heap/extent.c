@@ -22,9 +22,7 @@
 #include <sys/mman.h>
 
 #include "base/hooked.h"
-#include "heap/dump.h"
-#include "heap/huge.h"
-#include "heap/place.h"
+#include "heap/gone.h"
 #include "heap/table.h"
 
 #define USED	 1u
@@ -202,11 +200,8 @@ static bool empty(size_t i, size_t length)
 	bool done = oc_hooked_remove(at, bytes);
 
 	memset(extent.dirty + i, !done, length);
-	if (done) {
-		oc_heap_thp_forget(at, bytes);
-		oc_heap_place_forget(at, bytes);
-		oc_heap_dump_drop(at, bytes);
-	}
+	if (done)
+		oc_heap_gone(at, bytes);
 	return done;
 }
 

@@ -32,6 +32,7 @@
 #include "heap/onfork.h"
 #include "heap/place.h"
 #include "heap/span.h"
+#include "heap/static_data.h"
 #include "heap/view.h"
 
 #define EXTENT_MIN  ((size_t)8 << 20)  /* larger blocks are extents */
@@ -393,9 +394,15 @@ void oc_heap_free(void *p)
 int oc_heap_discard(char *p, size_t bytes)
 {
 	size_t whole = (bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
+	char *at;
 
-	if (!oc_heap_is_copy)
+	if (!oc_heap_is_copy) {
+		at = oc_heap_find(p, bytes);
+		/* The block is what it was, as to huge pages and core files too. */
+		if (at && bytes)
+			oc_heap_place_forget(at, whole);
 		return MADV_REMOVE;
+	}
 	/* What is dropped of a private mapping of the file would be the parent's data. */
 	if ((uintptr_t)p % OC_HEAP_PAGE == 0 &&
 	    oc_quiet_mmap(p, whole, PROT_READ | PROT_WRITE,

@@ -6,8 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/hooked.h"
-#include "heap/extent.h"
-#include "heap/huge.h"
+#include "heap/gone.h"
 #include "heap/span.h"
 #include "heap/table.h"
 
@@ -101,14 +100,9 @@ static void keep(size_t first, size_t last)
 
 static bool give_back(char *at, size_t bytes)
 {
-	uintptr_t from = ((uintptr_t)at + OC_HEAP_EXTENT - 1) & ~(OC_HEAP_EXTENT - 1);
-	uintptr_t to = (uintptr_t)(at + bytes) & ~(OC_HEAP_EXTENT - 1);
-
 	if (!oc_hooked_remove(at, bytes))
 		return false;
-	if (from < to) {
-		oc_heap_thp_forget((char *)from, to - from);
-	}
+	oc_heap_gone(at, bytes);
 	return true;
 }
 
