@@ -2,6 +2,7 @@
 #include "heap/idle.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -19,10 +20,27 @@ static struct {
 	uint64_t *pages; /* a bit a page: idle */
 	size_t table_bytes;
 	long keep;  /* pages */
-	long count; /* of the bits set, but for what threads have not told yet */
+	long count; /* of the bits set, but for what living threads have not told yet */
+	pthread_key_t end_key;
 } idle;
 
-static __thread long untold __attribute__((tls_model("initial-exec")));
+static __thread struct {
+	long untold; /* pages */
+	bool known;  /* tells at its end */
+} self __attribute__((tls_model("initial-exec")));
+
+static void tell(void)
+{
+	__atomic_fetch_add(&idle.count, self.untold, __ATOMIC_RELAXED);
+	self.untold = 0;
+}
+
+/* Destructors that run later may still free blocks: the next does this once more. */
+static void end_thread(void *arg)
+{
+	self.known = false;
+	tell();
+}
 
 int oc_heap_idle_create(char *base, size_t size, size_t keep)
 {
@@ -31,6 +49,10 @@ int oc_heap_idle_create(char *base, size_t size, size_t keep)
 
 	if (!table)
 		return -ENOMEM;
+	if (pthread_key_create(&idle.end_key, end_thread)) {
+		munmap(table, bytes);
+		return -ENOMEM;
+	}
 	idle.base = base;
 	idle.pages = table;
 	idle.table_bytes = bytes;
@@ -41,17 +63,18 @@ int oc_heap_idle_create(char *base, size_t size, size_t keep)
 
 void oc_heap_idle_destroy(void)
 {
+	pthread_key_delete(idle.end_key);
 	munmap(idle.pages, idle.table_bytes);
 }
 
 /* All threads free: they would take turns at one counter. */
 static void count(long pages)
 {
-	untold += pages;
-	if (untold > LOT || untold < -LOT) {
-		__atomic_fetch_add(&idle.count, untold, __ATOMIC_RELAXED);
-		untold = 0;
-	}
+	self.untold += pages;
+	if (__builtin_expect(!self.known, 0))
+		self.known = !pthread_setspecific(idle.end_key, &self);
+	if (self.untold > LOT || self.untold < -LOT)
+		tell();
 }
 
 /* Of pages [first, last), those in word @i. */

@@ -41,6 +41,11 @@ def test_recycles(preloaded: Preloaded) -> None:
     preloaded("malloc_cases", "recycles", limits="-v 8000000")
 
 
+def test_freed_by_threads(preloaded: Preloaded) -> None:
+    """The same of blocks that threads free which end soon."""
+    preloaded("freed_cases", "ends", limits="-v 8000000")
+
+
 def test_double_free(preloaded: Preloaded) -> None:
     finished = preloaded("malloc_cases", "double_free", check=False, limits="-c 0")
     assert finished.returncode == -signal.SIGABRT
