@@ -38,5 +38,10 @@ bool oc_hooked_remove(void *p, size_t bytes)
 {
 	if (!oc_hooked_madvise(p, bytes, MADV_REMOVE))
 		return true;
-	return errno == EINVAL && !munlock(p, bytes) && !oc_hooked_madvise(p, bytes, MADV_REMOVE);
+	if (errno != EINVAL || munlock(p, bytes) || oc_hooked_madvise(p, bytes, MADV_REMOVE))
+		return false;
+	/* It was locked. Not to be so again would part the mapping, here and wherever the next
+	 * pages go back, of a program that has called mlockall(); and there may be 65530. */
+	mlock2(p, bytes, MLOCK_ONFAULT);
+	return true;
 }

@@ -21,7 +21,7 @@ void oc_hooked_tell(void *p, size_t bytes);
 
 /* Gives pages of shared memory back to the system: they are zeros then. Through the
  * mapping, as the file's descriptor may not be ours any more. What the program has
- * locked is not locked afterwards. False if the system refuses. */
+ * locked will be, as it is touched. False if the system refuses. */
 bool oc_hooked_remove(void *p, size_t bytes);
 
 #endif

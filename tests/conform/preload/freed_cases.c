@@ -51,6 +51,48 @@ static void ends(void)
 	CHECK(probe_status("RssShmem:") < full / 2);
 }
 
+static long mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	long lines = 0;
+
+	CHECK(maps);
+	for (int c; (c = getc(maps)) != EOF;)
+		lines += c == '\n';
+	fclose(maps);
+	return lines;
+}
+
+/* A program that has locked all of its memory gets pages of it back one by one, and has no more
+ * mappings for that. */
+static void locked(void)
+{
+	enum { BLOCKS = 4000, BYTES = 64 * KIB };
+	static char *blocks[BLOCKS];
+	long full, before, locked_kib;
+
+	CHECK(!mlockall(MCL_CURRENT | MCL_FUTURE));
+	for (int i = 0; i < BLOCKS; i++) {
+		blocks[i] = block(BYTES);
+		memset(blocks[i], 1, BYTES);
+	}
+	full = probe_status("RssShmem:");
+	before = mappings();
+	locked_kib = probe_status("VmLck:");
+	for (int i = 0; i < BLOCKS; i += 2)
+		free(blocks[i]);
+	printf("%ld mappings, then %ld\n", before, mappings());
+	CHECK(probe_status("RssShmem:") < full - full / 4);
+	CHECK(mappings() < before + 100);
+	CHECK(probe_status("VmLck:") == locked_kib);
+	for (int i = 0; i < BLOCKS; i += 2) {
+		blocks[i] = block(BYTES);
+		memset(blocks[i], 2, BYTES);
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		CHECK(blocks[i][0] == 2 - i % 2 && !memcmp(blocks[i], blocks[i] + 1, BYTES - 1));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -58,6 +100,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} cases[] = {
 		{"ends", ends},
+		{"locked", locked},
 	};
 
 	CHECK(argc == 2);

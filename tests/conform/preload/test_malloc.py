@@ -15,6 +15,8 @@ from runner import Runner
 
 Preloaded = Callable[..., Finished]
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may lock as much as it likes")
+
 CASES = (
     *("threshold", "errors", "zeroes", "moves", "grows", "threads", "destructors", "exhaustion", "returns"),
     *("sparse", "discards", "frugal"),
@@ -30,7 +32,7 @@ def test_core_files(preloaded: Preloaded) -> None:
     assert preloaded("core_files").stderr == ""
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may lock as much as it likes")
+@AS_ROOT
 def test_locks(preloaded: Preloaded) -> None:
     """Within a limit of address space: without the care the arena would be filled as far as that lets it grow."""
     assert preloaded("malloc_cases", "locks", limits=f"-v {2 << 20}").stderr == ""
@@ -44,6 +46,11 @@ def test_recycles(preloaded: Preloaded) -> None:
 def test_freed_by_threads(preloaded: Preloaded) -> None:
     """The same of blocks that threads free which end soon."""
     preloaded("freed_cases", "ends", limits="-v 8000000")
+
+
+@AS_ROOT
+def test_freed_of_locked(preloaded: Preloaded) -> None:
+    preloaded("freed_cases", "locked", limits="-v 3000000")
 
 
 def test_double_free(preloaded: Preloaded) -> None:
