@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Calls that tell shared memory from private memory: on blocks of the heap they do
- * what they would on blocks of the C library.
+ * what they would on blocks of the C library. And what a program does to large blocks that
+ * is undone when they are freed (heap/changed.h).
  */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/env.h"
 #include "base/hooked.h"
+#include "heap/changed.h"
 #include "heap/heap.h"
 #include "heap/onfork.h"
 #include "heap/span.h"
 #include "heap/static_data.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* Who would be called without us. */
+static struct {
+	int (*mprotect)(void *p, size_t bytes, int prot);
+	int (*pkey_mprotect)(void *p, size_t bytes, int prot, int pkey);
+	int (*mlock)(const void *p, size_t bytes);
+	int (*mlock2)(const void *p, size_t bytes, unsigned int flags);
+} next;
+
+/* Early, as dlsym() is nothing for signal handlers, which may call mprotect(). */
+static __attribute__((constructor)) void resolve(void)
+{
+	void *const found[] = {
+		dlsym(RTLD_NEXT, "mprotect"),
+		dlsym(RTLD_NEXT, "pkey_mprotect"),
+		dlsym(RTLD_NEXT, "mlock"),
+		dlsym(RTLD_NEXT, "mlock2"),
+	};
+
+	_Static_assert(sizeof(found) == sizeof(next), "one for each");
+	memcpy(&next, found, sizeof(next));
+}
 
 /* What children are to have is asked of the kernel for what lies outside the arena, whose
  * [base, base + size) is seen at @seen. True with the answer in @err, if [from, to) meets it. */
@@ -76,4 +102,39 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 EXPORT int mlockall(int flags)
 {
 	return (int)syscall(SYS_mlockall, oc_env()->off ? flags : flags | MCL_ONFAULT);
+}
+
+EXPORT int mprotect(void *p, size_t bytes, int prot)
+{
+	if (prot != (PROT_READ | PROT_WRITE))
+		oc_heap_change(p, bytes, OC_HEAP_PROTECTED);
+	/* In another library's constructor, before ours. */
+	if (__builtin_expect(!next.mprotect, 0))
+		resolve();
+	return next.mprotect(p, bytes, prot);
+}
+
+EXPORT int pkey_mprotect(void *p, size_t bytes, int prot, int pkey)
+{
+	if (pkey > 0 || prot != (PROT_READ | PROT_WRITE))
+		oc_heap_change(p, bytes, pkey > 0 ? OC_HEAP_KEYED : OC_HEAP_PROTECTED);
+	if (__builtin_expect(!next.pkey_mprotect, 0))
+		resolve();
+	return next.pkey_mprotect(p, bytes, prot, pkey);
+}
+
+EXPORT int mlock(const void *p, size_t bytes)
+{
+	oc_heap_change(p, bytes, OC_HEAP_LOCKED);
+	if (__builtin_expect(!next.mlock, 0))
+		resolve();
+	return next.mlock(p, bytes);
+}
+
+EXPORT int mlock2(const void *p, size_t bytes, unsigned int flags)
+{
+	oc_heap_change(p, bytes, OC_HEAP_LOCKED);
+	if (__builtin_expect(!next.mlock2, 0))
+		resolve();
+	return next.mlock2(p, bytes, flags);
 }

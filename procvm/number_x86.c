@@ -2,13 +2,16 @@
 /*
  * The same two calls made by their number: libfabric's way. syscall() is looked at and goes on,
  * with its registers and its stack as they were, to whoever would have had it: it may be a clone()
- * or a vfork(), which no function of C survives in between.
+ * or a vfork(), which no function of C survives in between. mbind() has no other way: libnuma and
+ * hwloc come here, and the heap hears of it.
  */
 #include <dlfcn.h>
+#include <linux/mempolicy.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
 #include "base/raw_call.h"
+#include "heap/changed.h"
 #include "procvm.h"
 
 /* Before others are looked for, and if there are none. */
@@ -18,6 +21,8 @@ static long first_call(long number, long a, long b, long c, long d, long e, long
 }
 
 /* The assembly's. */
+__attribute__((used)) long oc_procvm_bind(long number, long p, long bytes, long mode, long nodes,
+					  long most, long flags);
 __attribute__((used)) long (*oc_procvm_next_syscall)(long number, long a, long b, long c, long d,
 						     long e, long f) = first_call;
 
@@ -33,11 +38,22 @@ __asm__(".text\n"
 	"	je	oc_procvm_by_number\n"
 	"	cmpq	$311, %rdi\n" /* SYS_process_vm_writev */
 	"	je	oc_procvm_by_number\n"
+	"	cmpq	$237, %rdi\n" /* SYS_mbind */
+	"	je	oc_procvm_bind\n"
 	"	jmp	*oc_procvm_next_syscall(%rip)\n"
 	".cfi_endproc\n"
 	".size syscall, .-syscall\n");
 
-_Static_assert(SYS_process_vm_readv == 310 && SYS_process_vm_writev == 311, "as above");
+_Static_assert(SYS_process_vm_readv == 310 && SYS_process_vm_writev == 311 && SYS_mbind == 237,
+	       "as above");
+
+/* What the program binds, unless it takes that back. */
+long oc_procvm_bind(long number, long p, long bytes, long mode, long nodes, long most, long flags)
+{
+	if (mode != MPOL_DEFAULT)
+		oc_heap_change((const char *)NULL + p, (size_t)bytes, OC_HEAP_BOUND);
+	return oc_procvm_next_syscall(number, p, bytes, mode, nodes, most, flags);
+}
 
 __attribute__((constructor)) static void find_next(void)
 {

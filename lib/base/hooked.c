@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/quiet.h"
 
@@ -42,6 +44,6 @@ bool oc_hooked_remove(void *p, size_t bytes)
 		return false;
 	/* It was locked. Not to be so again would part the mapping, here and wherever the next
 	 * pages go back, of a program that has called mlockall(); and there may be 65530. */
-	mlock2(p, bytes, MLOCK_ONFAULT);
+	syscall(SYS_mlock2, p, bytes, MLOCK_ONFAULT);
 	return true;
 }

@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 
 #include "base/hooked.h"
+#include "heap/changed.h"
 #include "heap/gone.h"
 #include "heap/table.h"
 
@@ -218,6 +219,7 @@ static void release(size_t i, size_t length)
 	size_t bytes = length * OC_HEAP_EXTENT;
 	bool full;
 
+	oc_heap_restore(extent.base + i * OC_HEAP_EXTENT, bytes);
 	pthread_mutex_lock(&extent.lock);
 	full = extent.idle + length > extent.keep;
 	pthread_mutex_unlock(&extent.lock);
@@ -262,10 +264,12 @@ size_t oc_heap_extent_resize(void *p, size_t usable, size_t bytes)
 
 void oc_heap_extent_free(void *p, size_t usable, bool is_empty)
 {
-	if (is_empty)
-		set_free(granule_of(p), granules(usable));
-	else
+	if (!is_empty) {
 		release(granule_of(p), granules(usable));
+		return;
+	}
+	oc_heap_restore(p, usable);
+	set_free(granule_of(p), granules(usable));
 }
 
 bool oc_heap_extent_empty(void *p, size_t bytes)

@@ -22,6 +22,7 @@
 #include "base/mem_limit.h"
 #include "base/quiet.h"
 #include "heap/arena.h"
+#include "heap/changed.h"
 #include "heap/dump.h"
 #include "heap/extent.h"
 #include "heap/fork.h"
@@ -86,6 +87,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 		goto destroy_onfork;
 	if (oc_heap_extent_create(arena->base + small, large, spare))
 		goto destroy_idle;
+	oc_heap_changed_create(arena->base, arena->size);
 	oc_heap_dump_create(arena->base, arena->size);
 	oc_heap_thp_create(arena->base, arena->size);
 	oc_heap_place_create(arena->base, arena->size);
@@ -106,6 +108,7 @@ destroy_extent:
 	oc_heap_place_destroy();
 	oc_heap_thp_destroy();
 	oc_heap_dump_destroy();
+	oc_heap_changed_destroy();
 	oc_heap_extent_destroy();
 destroy_idle:
 	oc_heap_idle_destroy();

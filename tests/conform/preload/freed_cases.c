@@ -2,14 +2,18 @@
 /* freed_cases NAME: what freed blocks leave behind, in one case under the preload; exits 0 when
  * it holds. */
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../heap_probe.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
+
+#define SKIPPED 77
 
 static struct probe arena;
 
@@ -49,6 +53,72 @@ static void ends(void)
 	}
 	printf("%ld MiB, then %ld\n", full / 1024, probe_status("RssShmem:") / 1024);
 	CHECK(probe_status("RssShmem:") < full / 2);
+}
+
+#define LARGE (64 * MIB)
+
+/* Where the last one was. */
+static char *again(char *last)
+{
+	char *p;
+
+	free(last);
+	p = block(LARGE);
+	CHECK(p == last);
+	return p;
+}
+
+/* A large block is as new, whatever its last owner did to its pages: some, all or the last of them.
+ */
+static void protected(void)
+{
+	char *p = again(block(LARGE));
+
+	memset(p, 1, LARGE);
+	CHECK(!mprotect(p, 4096, PROT_NONE));
+	p = again(p);
+	memset(p, 2, LARGE);
+	CHECK(!mprotect(p, LARGE, PROT_READ));
+	p = again(p);
+	memset(p, 3, LARGE);
+	CHECK(!pkey_mprotect(p + LARGE - 4096, 4096, PROT_NONE, -1));
+	p = again(p);
+	memset(p, 4, LARGE);
+	CHECK(!mprotect(p + LARGE / 2, LARGE / 2, PROT_NONE));
+	/* The part that goes. */
+	p = realloc(p, LARGE / 2);
+	CHECK(p && p[LARGE / 2 - 1] == 4);
+	p = again(p);
+	memset(p, 5, LARGE);
+}
+
+static void locked_block(void)
+{
+	long before = probe_status("VmLck:");
+	char *p = block(LARGE);
+
+	CHECK(!mlock(p, 64 * KIB));
+	p = again(p);
+	CHECK(probe_status("VmLck:") == before);
+	CHECK(!mlock2(p + LARGE - 64 * KIB, 64 * KIB, MLOCK_ONFAULT));
+	again(p);
+	CHECK(probe_status("VmLck:") == before);
+}
+
+static void bound(void)
+{
+	unsigned long nodes = 1;
+	char *p = block(LARGE);
+	int mode = -1;
+
+	if (syscall(SYS_mbind, p, LARGE, MPOL_BIND, &nodes, 64, 0))
+		exit(SKIPPED);
+	memset(p, 1, LARGE);
+	p = again(p);
+	for (size_t i = 0; i < LARGE; i += MIB) {
+		CHECK(!syscall(SYS_get_mempolicy, &mode, &nodes, 64, p + i, MPOL_F_ADDR));
+		CHECK(mode == MPOL_DEFAULT);
+	}
 }
 
 static long mappings(void)
@@ -99,8 +169,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} cases[] = {
-		{"ends", ends},
-		{"locked", locked},
+		{"ends", ends},		  {"locked", locked},
+		{"protected", protected}, {"locked_block", locked_block},
+		{"bound", bound},
 	};
 
 	CHECK(argc == 2);

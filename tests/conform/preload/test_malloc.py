@@ -17,6 +17,8 @@ Preloaded = Callable[..., Finished]
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may lock as much as it likes")
 
+SKIPPED = 77  # exit status
+
 CASES = (
     *("threshold", "errors", "zeroes", "moves", "grows", "threads", "destructors", "exhaustion", "returns"),
     *("sparse", "discards", "frugal"),
@@ -51,6 +53,15 @@ def test_freed_by_threads(preloaded: Preloaded) -> None:
 @AS_ROOT
 def test_freed_of_locked(preloaded: Preloaded) -> None:
     preloaded("freed_cases", "locked", limits="-v 3000000")
+
+
+@pytest.mark.parametrize("case", ["protected", "locked_block", "bound"])
+def test_freed_as_new(preloaded: Preloaded, case: str) -> None:
+    """What a program does to pages of a large block ends with the block, as it does where free() unmaps it."""
+    finished = preloaded("freed_cases", case, check=False)
+    if finished.returncode == SKIPPED:
+        pytest.skip("memory cannot be bound to nodes here")
+    assert finished.returncode == 0, finished.stderr
 
 
 def test_double_free(preloaded: Preloaded) -> None:
