@@ -21,6 +21,10 @@
 #include "heap/span.h"
 #include "heap/static_data.h"
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18: of locked memory, too */
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* Who would be called without us. */
@@ -78,13 +82,23 @@ static int advise_fork(void *p, size_t bytes, int advice)
 	return oc_hooked_madvise(p, bytes, advice);
 }
 
+static int discard(void *p, size_t bytes, bool locked)
+{
+	int advice = oc_heap_discard(p, bytes);
+
+	if (locked && advice == MADV_REMOVE && (uintptr_t)p % OC_HEAP_PAGE == 0)
+		return oc_hooked_remove(p, bytes) ? 0 : -1;
+	return oc_hooked_madvise(p, bytes, advice);
+}
+
 /* Shared memory would keep its content, or refuse. */
 EXPORT int madvise(void *p, size_t bytes, int advice)
 {
-	bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
+	bool locked = advice == MADV_DONTNEED_LOCKED;
+	bool discards = locked || advice == MADV_DONTNEED || advice == MADV_FREE;
 
 	if (__builtin_expect(discards && bytes && oc_heap_has(p, bytes), 0)) {
-		int err = oc_hooked_madvise(p, bytes, oc_heap_discard(p, bytes));
+		int err = discard(p, bytes, locked);
 
 		/* Over static data the program may have mapped memory of its own. */
 		if (!err || oc_heap_is_copy)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* freed_cases NAME: what freed blocks leave behind, in one case under the preload; exits 0 when
- * it holds. */
+/* freed_cases NAME: what blocks leave behind that were freed, or emptied, in one case under the
+ * preload; exits 0 when it holds. */
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
@@ -13,7 +13,8 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-#define SKIPPED 77
+#define SKIPPED		77
+#define DONTNEED_LOCKED 24 /* MADV_DONTNEED_LOCKED, Linux 5.18 */
 
 static struct probe arena;
 
@@ -105,6 +106,25 @@ static void locked_block(void)
 	CHECK(probe_status("VmLck:") == before);
 }
 
+/* Advice that empties locked memory does so in the heap, too. */
+static void discarded(void)
+{
+	char *p = block(LARGE);
+
+	memset(p, 7, LARGE);
+	CHECK(!madvise(p + 4096, LARGE / 2, DONTNEED_LOCKED));
+	CHECK(p[4095] == 7 && !p[4096] && !memcmp(p + 4096, p + 4097, LARGE / 2 - 1));
+	CHECK(p[LARGE / 2 + 4096] == 7);
+	CHECK(!mlock(p, MIB));
+	memset(p, 7, LARGE);
+	CHECK(madvise(p, 4096, MADV_DONTNEED));
+	CHECK(!madvise(p, 4096, DONTNEED_LOCKED));
+	CHECK(!p[0] && p[4096] == 7);
+	CHECK(madvise(p, 4096, MADV_DONTNEED)); /* for it is locked yet */
+	CHECK(madvise(p + 1, 4096, DONTNEED_LOCKED) && p[4096] == 7);
+	CHECK(madvise(p, 4096, MADV_DONTNEED));
+}
+
 static void bound(void)
 {
 	unsigned long nodes = 1;
@@ -171,7 +191,7 @@ int main(int argc, char **argv)
 	} cases[] = {
 		{"ends", ends},		  {"locked", locked},
 		{"protected", protected}, {"locked_block", locked_block},
-		{"bound", bound},
+		{"discarded", discarded}, {"bound", bound},
 	};
 
 	CHECK(argc == 2);

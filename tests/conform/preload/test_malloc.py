@@ -55,7 +55,7 @@ def test_freed_of_locked(preloaded: Preloaded) -> None:
     preloaded("freed_cases", "locked", limits="-v 3000000")
 
 
-@pytest.mark.parametrize("case", ["protected", "locked_block", "bound"])
+@pytest.mark.parametrize("case", ["protected", "locked_block", "discarded", "bound"])
 def test_freed_as_new(preloaded: Preloaded, case: str) -> None:
     """What a program does to pages of a large block ends with the block, as it does where free() unmaps it."""
     finished = preloaded("freed_cases", case, check=False)
