@@ -46,7 +46,7 @@ def _open_mpi(
 ) -> tuple[Command, Environment]:
     words = list(command)
     if any(word in ("-x", "--x") for word in words[at:]):
-        flags = [word for name in names for word in ("-x", name)]
+        flags = [word for name in names for word in ("-x", f"{name}={env[name]}")]
         return words[: at + 1] + flags + _after_colons(words[at + 1 :], flags), dict(env)
     for i, word in enumerate(words[at:-2], at):
         if word.lstrip("-") in ("mca", "gmca", "omca") and words[i + 1] == "mca_base_env_list":
@@ -135,13 +135,19 @@ def has_other_nodes(command: Sequence[str], env: Mapping[str, str]) -> bool:
 
 
 def carry(
-    command: Sequence[str], env: Mapping[str, str], names: Sequence[str], open_mpi: bool
+    command: Sequence[str],
+    env: Mapping[str, str],
+    names: Sequence[str],
+    open_mpi: bool,
+    own: Mapping[str, str] | None = None,
 ) -> tuple[Command, Environment]:
     """The command and the environment to start it in, so that the variables `names` of `env` reach every rank.
-    `open_mpi`: the program is Open MPI's, else one of the MPICH family. Without a launcher both are as they were."""
+    `open_mpi`: the program is Open MPI's, else one of the MPICH family. Without a launcher both are as they were.
+    `own`: what a launcher that is told the ranks' values by words or variables is to have instead of them."""
     for at, word in enumerate(command):
         if carrier := _carrier(word, open_mpi):
-            return carrier(command, at, env, names)
+            words, variables = carrier(command, at, env, names)
+            return words, variables if carrier is _srun else {**variables, **(own or {})}
         if at == 0 and Path(word).name not in WRAPPERS:
             break
     return list(command), dict(env)

@@ -24,6 +24,8 @@ from onecopy import elf, install, launch, mpi
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the shell's statuses for these
 OPEN_MPI = install.preload_name("openmpi4")
+#: The library of a sanitizer, gcc's or clang's.
+SANITIZER = re.compile(r"lib(\w*san|clang_rt\.\w+)\b")
 #: Options that take the next word as their value; all others stand alone or use "=".
 WITH_VALUE = ("--mech", "--min")
 STYLES = ("line", "table", "json")  # of --stats
@@ -123,8 +125,22 @@ def joined_preload(library: Path, existing: str) -> str:
     """Ours before others, so that large blocks come from the shared heap also under another malloc; but a
     sanitizer's runtime insists on being first."""
     others = [name for name in re.split(r"[: ]+", existing) if name and Path(name).name != library.name]
-    first = [name for name in others if re.match(r"lib(\w*san|clang_rt\.\w+)\b", Path(name).name)]
+    first = [name for name in others if SANITIZER.match(Path(name).name)]
     return ":".join([*first, str(library), *[name for name in others if name not in first]])
+
+
+def with_sanitizers(preload: str, command: Sequence[str]) -> str:
+    """The same with what programs of the command are linked to that insists on being first."""
+    found: list[str] = []
+    for path in mpi.executables(command):
+        try:
+            names = [name for name in elf.read(path).needed if SANITIZER.match(name)]
+        except elf.NotElfError:
+            continue
+        files = dict(mpi.linked_libraries(path)) if names else {}
+        found += [file for name in names if (file := files.get(name)) and not re.search(r"[:\s]", file)]
+    named = {Path(name).name for name in preload.split(":")}
+    return ":".join([*dict.fromkeys(file for file in found if Path(file).name not in named), preload])
 
 
 def usable_library(abi: mpi.Abi) -> tuple[Path | None, str]:
@@ -190,9 +206,11 @@ def settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def carried(command: Sequence[str], env: Mapping[str, str], library: Path) -> tuple[list[str], dict[str, str]]:
-    """What to start so that other nodes' ranks, too, get what loads the library and what it reads."""
+    """What to start so that other nodes' ranks, too, get what loads the library and what it reads. A sanitizer is the
+    program's: a launcher would be told of its own leaks, and end with an error."""
     names = ["LD_PRELOAD", *sorted(name for name in env if name.startswith("ONECOPY"))]
-    return launch.carry(command, env, names, library.name == OPEN_MPI)
+    ranks = {**env, "LD_PRELOAD": with_sanitizers(env["LD_PRELOAD"], command)}
+    return launch.carry(command, ranks, names, library.name == OPEN_MPI, {"LD_PRELOAD": env["LD_PRELOAD"]})
 
 
 def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from onecopy import launch
 NAMES = ["LD_PRELOAD", "ONECOPY_MECH"]
 ENV = {"LD_PRELOAD": "/lib.so", "ONECOPY_MECH": "heap,cma"}
 LIST = "LD_PRELOAD=/lib.so;ONECOPY_MECH=heap,cma"
-FLAGS = ["-x", "LD_PRELOAD", "-x", "ONECOPY_MECH"]
+FLAGS = ["-x", "LD_PRELOAD=/lib.so", "-x", "ONECOPY_MECH=heap,cma"]
 GENV = ["-genv", "LD_PRELOAD", "/lib.so", "-genv", "ONECOPY_MECH", "heap,cma"]
 
 
@@ -42,6 +42,16 @@ def test_open_mpi_with_options_for_variables() -> None:
     words = "mpirun.openmpi -x A -n 1 ./a : -n 1 ./b"
     flags = " ".join(FLAGS)
     assert carry(words) == (f"mpirun.openmpi {flags} -x A -n 1 ./a : {flags} -n 1 ./b", {})
+
+
+@pytest.mark.parametrize(
+    ("launcher", "own"), [("mpirun", "/own.so"), ("mpiexec.hydra", "/own.so"), ("srun", "/lib.so")]
+)
+def test_what_the_launcher_itself_is_to_have(launcher: str, own: str) -> None:
+    """Where it is told by other means than its environment what ranks are to have."""
+    words, variables = launch.carry([launcher, "./a"], ENV, NAMES, launcher == "mpirun", {"LD_PRELOAD": "/own.so"})
+    assert variables["LD_PRELOAD"] == own
+    assert "/lib.so" in " ".join([*words, *variables.values()])
 
 
 def test_open_mpi_with_a_list_of_its_own() -> None:

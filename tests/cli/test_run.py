@@ -196,6 +196,28 @@ def test_existing_preload_is_kept(existing: str, expected: str) -> None:
     assert run.joined_preload(Path("/x/libonecopy-openmpi4.so"), existing) == expected
 
 
+def test_sanitizer_of_the_program_is_first(
+    onecopy: Command, fake_mpi: Path, stub_libs: Path, tmp_path: Path, compile_c: Callable[..., Path]
+) -> None:
+    """It ends programs where it is not; and launchers where it is, for what they do not free."""
+    libmpi = fake_mpi / "libmpi.so.40"
+    source = "int MPI_Init(void); int main(void) { return MPI_Init(); }"
+    program = compile_c("program", source, "-fsanitize=address", libmpi, f"-Wl,-rpath,{fake_mpi}")
+    launcher = tmp_path / "bin" / "mpirun"
+    launcher.parent.mkdir()
+    launcher.write_text(
+        '#!/bin/sh\necho "$LD_PRELOAD"\nlist="${OMPI_MCA_mca_base_env_list#LD_PRELOAD=}"\n'
+        'export LD_PRELOAD="${list%%;*}"\nexec "$@"\n'
+    )
+    launcher.chmod(0o755)
+    env = {"ONECOPY_LIBDIR": str(stub_libs), "PATH": f"{launcher.parent}:{os.environ['PATH']}"}
+    done = onecopy("run", program, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = onecopy("run", "mpirun", program, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{stub_libs}/libonecopy-openmpi4.so\n"
+
+
 def test_without_a_library_the_program_runs_untouched(onecopy: Command, fake_mpi: Path, tmp_path: Path) -> None:
     env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(tmp_path), "ONECOPY_BUILD": str(tmp_path)}
     done = onecopy("run", "--stats", "sh", "-c", 'echo "[$LD_PRELOAD]"; exit 3', env=env)
