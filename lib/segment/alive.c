@@ -115,7 +115,9 @@ bool oc_node_peer_alive(const struct oc_node *node, uint32_t peer)
 		return false;
 	if (peer == node->rank)
 		return true;
-	if (!fcntl(node->segment_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+	/* Of the program's own file, which may have the number now, the answer says nothing. */
+	if (!fcntl(node->segment_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK &&
+	    oc_node_owns_fd(node))
 		return true;
 	return process_alive(node, &node->ranks[peer]);
 }

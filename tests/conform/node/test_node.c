@@ -308,6 +308,49 @@ static void test_descriptors_closed(struct job *job)
 	CHECK(fcntl(fds[1], F_GETFD) >= 0);
 }
 
+/* A child that has locked byte @at of the file, until it is killed. */
+static pid_t lock_in_child(int file, off_t at)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_start = at, .l_len = 1};
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		fcntl(file, F_SETLK, &lock);
+		for (;;)
+			pause();
+	}
+	while (!fcntl(file, F_GETLK, &lock) && lock.l_type == F_UNLCK) {
+		lock.l_type = F_WRLCK;
+		nap_ms(1);
+	}
+	return pid;
+}
+
+/* Who died is dead, though a file of the program's has the segment's number, and somebody a
+ * lock on it. */
+static void test_number_reused(struct job *job)
+{
+	oc_node *node = job_join(job);
+	uint32_t last = job->nranks - 1;
+	char name[] = "/tmp/onecopy-test.XXXXXX";
+	int file = mkstemp(name), number = named_memfd("onecopy-segment");
+	pid_t pid;
+
+	CHECK(file >= 0 && !unlink(name) && number >= 0);
+	CHECK_EQ(oc_node_barrier(node), 0);
+	if (job->rank == last)
+		job_die();
+	pid = lock_in_child(file, last);
+	CHECK_EQ(dup2(file, number), number);
+	/* It is about to end; limits of the job do. */
+	while (oc_node_alive(node, last))
+		nap_ms(1);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	oc_node_leave(node);
+}
+
 /* A rank that closed the heap's descriptor before it joins has no arena for its
  * peers, and does not give them the file that has the number now. */
 static void test_heap_closed(struct job *job)
@@ -412,6 +455,7 @@ int main(int argc, char **argv)
 		{"barrier", 1, 5, test_barrier},
 		{"fork", 2, 3, test_fork},
 		{"descriptors-closed", 2, 3, test_descriptors_closed},
+		{"number-reused", 2, 3, test_number_reused},
 		{"heap-closed", 2, 3, test_heap_closed},
 		{"address-space", 2, 3, test_address_space},
 	};
