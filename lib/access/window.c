@@ -78,6 +78,7 @@ int oc_windows_create(struct oc_node *node)
 	windows->bounds = bounds;
 	windows->nranks = node->nranks;
 	node->windows = windows;
+	oc_space_take(bounds.total + bounds.step);
 	return 0;
 }
 
@@ -105,6 +106,7 @@ void oc_windows_destroy(struct oc_node *node)
 			oc_window_close(node, i);
 	if (!windows)
 		return;
+	oc_space_give(windows->bounds.total + windows->bounds.step);
 	free_list(windows->retired, mine);
 	free(windows->of);
 	free(windows);
@@ -127,17 +129,22 @@ int oc_window_open(struct oc_node *node, uint32_t rank, int fd)
 		err = oc_arena_map_seeds(fd, size, node->windows->bounds.step, &peer->seeds);
 	else
 		err = oc_arena_map(fd, size, &peer->arena);
-	if (!err)
-		peer->arena_size = size;
-	return err;
+	if (err)
+		return err;
+	peer->arena_size = size;
+	if (peer->arena)
+		oc_space_take(size);
+	return 0;
 }
 
 void oc_window_close(struct oc_node *node, uint32_t rank)
 {
 	struct oc_node_peer *peer = &node->peers[rank];
 
-	if (peer->arena)
+	if (peer->arena) {
 		munmap(peer->arena, peer->arena_size);
+		oc_space_give(peer->arena_size);
+	}
 	if (peer->seeds)
 		munmap(peer->seeds,
 		       oc_arena_seed_bytes(peer->arena_size, node->windows->bounds.step));

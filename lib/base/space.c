@@ -38,6 +38,23 @@ WEAK void oc_space_measure(struct oc_space *space)
 		space->limit = limit.rlim_cur;
 }
 
+static size_t taken;
+
+void oc_space_take(size_t bytes)
+{
+	__atomic_fetch_add(&taken, bytes, __ATOMIC_RELAXED);
+}
+
+void oc_space_give(size_t bytes)
+{
+	__atomic_fetch_sub(&taken, bytes, __ATOMIC_RELAXED);
+}
+
+size_t oc_space_taken(void)
+{
+	return __atomic_load_n(&taken, __ATOMIC_RELAXED);
+}
+
 size_t oc_space_arena(const struct oc_space *space)
 {
 	return least(least(2 * space->memory, space->span / 16), space->limit / 4);

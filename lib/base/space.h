@@ -21,6 +21,12 @@ struct oc_space {
 /* Of this process. Zeroes where the system does not tell. */
 void oc_space_measure(struct oc_space *space);
 
+/* So many addresses are the library's from now on, whether it has something there already or may
+ * have at any time, or are not any more. What the program limits itself to is beside them. */
+void oc_space_take(size_t bytes);
+void oc_space_give(size_t bytes);
+size_t oc_space_taken(void);
+
 /* What an arena wants: room in each of its two parts (heap/heap.c) for all the memory,
  * as far as there are addresses. */
 size_t oc_space_arena(const struct oc_space *space);

@@ -228,6 +228,17 @@ def test_standard_descriptors_closed(runner: Runner, program: MakeProgram) -> No
     assert served(path, "bcast") == [4] * 2
 
 
+# ---- limits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_limits_itself(runner: Runner, program: MakeProgram, when: str) -> None:
+    """A limit of its address space that a program sets leaves it that much beside the heap."""
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("limited"), when, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [4] * 2
+
+
 # ---- from which size on ---------------------------------------------------------------------------------------------
 
 

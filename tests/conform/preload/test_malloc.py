@@ -64,6 +64,14 @@ def test_freed_as_new(preloaded: Preloaded, case: str) -> None:
     assert finished.returncode == 0, finished.stderr
 
 
+def test_own_limit(preloaded: Preloaded) -> None:
+    """A program that limits its addresses has as many beside the arena, and reads what it has said."""
+    finished = preloaded("own_limit", check=False)
+    if finished.returncode == SKIPPED:
+        pytest.skip("addresses are limited here, or memory is little")
+    assert finished.returncode == 0, finished.stderr
+
+
 def test_double_free(preloaded: Preloaded) -> None:
     finished = preloaded("malloc_cases", "double_free", check=False, limits="-c 0")
     assert finished.returncode == -signal.SIGABRT
