@@ -78,10 +78,12 @@
 /* Held by the forking thread from prepare to parent or child: two threads that
  * fork at once take turns, and no child inherits another's pipe. Signals wait
  * meanwhile, as their handlers may fork; but for the terminal's stop, which
- * should stop the parent with the child, unless the program handles or blocks it. */
+ * should stop the parent with the child, unless the program handles or blocks it.
+ * So does a cancellation, for fork() is no point of one, but calls here are. */
 static struct {
 	pthread_mutex_t lock;
 	sigset_t mask; /* as it was */
+	int cancel;    /* likewise */
 	bool live;     /* anything to copy */
 	int turn[2];
 	int view_err; /* why there is no view, where the program has closed the arena's file */
@@ -168,12 +170,14 @@ static void open_view(void)
 
 static void prepare(void)
 {
-	int saved = errno;
+	int saved = errno, cancel;
 	sigset_t mask;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	oc_signals_hold(&mask);
 	pthread_mutex_lock(&state.lock);
 	state.mask = mask;
+	state.cancel = cancel;
 	state.turn[0] = state.turn[1] = -1;
 	state.live = false;
 	state.view_err = -EBADF;
@@ -191,12 +195,14 @@ static void prepare(void)
 static void leave(void)
 {
 	sigset_t mask = state.mask;
+	int cancel = state.cancel;
 
 	pthread_mutex_unlock(&state.lock);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	pthread_setcancelstate(cancel, NULL);
 }
 
-/* Our wait is no cancellation point, fork() being none. */
+/* Past whoever listens to close(): quiet.h says why. */
 static void shut(int fd)
 {
 	if (fd >= 0)

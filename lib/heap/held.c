@@ -15,7 +15,7 @@
 #define STOPPED_LOOKS 2
 #define STILL_LOOKS   50
 
-/* Raw calls, for fork() is no cancellation point. The bytes read, which are ended by a NUL. */
+/* Past whoever listens, as all here. The bytes read, which are ended by a NUL. */
 static long read_proc(const char *path, char *text, size_t size)
 {
 	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), n = -1;

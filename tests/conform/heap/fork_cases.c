@@ -271,12 +271,44 @@ static void held_back(void)
 	CHECK(!sigprocmask(SIG_UNBLOCK, &stop, NULL) && stops == 1);
 }
 
+static void *fork_cancelled(void *arg)
+{
+	pid_t *pid = arg;
+
+	CHECK(!pthread_cancel(pthread_self()));
+	*pid = fork();
+	if (!*pid)
+		_exit(7);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread that is to be cancelled is so after fork(), on neither side in it. */
+static void cancelled(void)
+{
+	char *much = malloc(4 * MIB);
+	pthread_t forker;
+
+	fill(much, 4 * MIB, 1);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = -1;
+		void *end;
+
+		CHECK(!pthread_create(&forker, NULL, fork_cancelled, &pid));
+		CHECK(!pthread_join(forker, &end) && end == PTHREAD_CANCELED && pid > 0);
+		CHECK(WEXITSTATUS(status_of(pid)) == 7);
+		free(much);
+		much = NULL;
+		make_blocks(1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct fork_case cases[] = {
 		{"isolation", isolation}, {"nested", nested},	    {"threads", threads},
 		{"raw_clone", raw_clone}, {"frugal", frugal},	    {"descriptors", descriptors},
-		{"refused", refused},	  {"held_back", held_back},
+		{"refused", refused},	  {"held_back", held_back}, {"cancelled", cancelled},
 	};
 
 	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

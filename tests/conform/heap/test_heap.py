@@ -14,9 +14,10 @@ from runner import Runner
 Preloaded = Callable[..., Finished]
 
 
-@pytest.mark.parametrize(
-    "case", ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "held_back"]
-)
+CASES = ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "held_back", "cancelled"]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_fork(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_cases", case)
 
