@@ -7,7 +7,7 @@
  * - The arena is MADV_DONTFORK: whatever goes wrong, a child faults; it never
  *   writes into its parent's or a peer's data. That is what children get that
  *   the C library does not know of (raw clone, _Fork).
- * - The child maps the file's pages under live blocks MAP_PRIVATE. What it
+ * - The child maps the file's pages under live blocks MAP_PRIVATE (pieces.c). What it
  *   writes is its own from then on; what it has not written is still the
  *   parent's, so the parent must not go on. It sleeps on a pipe whose write end
  *   only the child has.
@@ -21,7 +21,7 @@
  *   parent run on; what they write without such a lock during fork(), the child
  *   sees or not, until fork() returns.
  * - Holes of the file become anonymous memory in the child: the parent may fill
- *   them later.
+ *   them later. Neither they nor dead blocks are ever touched on the child's behalf.
  * - Where the program has closed the file's descriptor, the child inherits a
  *   second mapping of the arena (view.h), copies out of it at once and
  *   drops it, while the parent waits as above; or copies nothing, when that
@@ -88,7 +88,6 @@ static struct {
 	int turn[2];
 	int view_err; /* why there is no view, where the program has closed the arena's file */
 	size_t bytes;
-	struct oc_heap_piece pieces[OC_HEAP_PIECES];
 	struct oc_heap_copy copy;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -143,7 +142,9 @@ static void settle(void)
 	bool populate = can_populate();
 
 	for (size_t i = 0; i < copy->count; i++)
-		if (populate)
+		if (!copy->pieces[i].data)
+			continue;
+		else if (populate)
 			own(copy->pieces[i].at, copy->pieces[i].bytes);
 		else
 			touch(&copy->pieces[i]);
@@ -151,7 +152,7 @@ static void settle(void)
 	atomic_store(&copy->settled, true);
 }
 
-static bool found_live(char *run, size_t bytes, void *arg)
+static bool found_live(char *run, size_t bytes, bool zeros, void *arg)
 {
 	state.live = true;
 	return false;
@@ -184,7 +185,7 @@ static void prepare(void)
 	if (is_copy && !atomic_load(&state.copy.settled))
 		settle();
 	if (oc_heap_range.size && !is_copy)
-		oc_heap_span_walk(0, found_live, NULL);
+		oc_heap_span_walk(found_live, NULL);
 	if (state.live && pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
 		oc_note("no descriptors to hand the shared heap to a forked child");
 	if (state.turn[1] >= 0 && oc_heap_fd() < 0)
@@ -246,9 +247,6 @@ static int fill_copy(void)
 
 	if (fd < 0 && state.view_err)
 		return state.view_err;
-	/* What of static data was never touched. */
-	if (mprotect((char *)oc_heap_static.from, oc_heap_static.mapped, PROT_READ | PROT_WRITE))
-		return -ENOMEM;
 	state.bytes = 0;
 	err = oc_heap_pieces_find(&state.copy, fd);
 	if (!err)
@@ -307,7 +305,6 @@ static void make_copy(void)
 	struct oc_heap_copy *copy = &state.copy;
 	int err;
 
-	copy->pieces = state.pieces;
 	copy->mapping[0] = (struct oc_heap_mapping){(char *)oc_heap_range.base, oc_heap_range.size};
 	copy->mapping[1] =
 		(struct oc_heap_mapping){(char *)oc_heap_static.from, oc_heap_static.mapped};

@@ -224,8 +224,9 @@ static struct oc_mi_heap *thread_heap(void)
 	return self.heap;
 }
 
-/* mimalloc 3 may answer from elsewhere when its arena has no room. */
-static void *adopt(void *p, size_t bytes)
+/* mimalloc 3 may answer from elsewhere when its arena has no room. The program gets @most bytes
+ * at most. */
+static void *adopt(void *p, size_t bytes, size_t most)
 {
 	size_t usable;
 
@@ -236,6 +237,8 @@ static void *adopt(void *p, size_t bytes)
 		return NULL;
 	}
 	usable = oc_mi.usable_size(p);
+	if (usable > most)
+		usable = most;
 	oc_heap_span_add(p, usable);
 	oc_heap_idle_take(p, usable);
 	/* mimalloc fills one segment after the other. */
@@ -280,7 +283,7 @@ static void *alloc_block(size_t bytes, size_t reserve)
 	} else {
 		mine = thread_heap();
 		if (mine)
-			p = adopt(oc_mi.malloc(mine, reserve), bytes);
+			p = adopt(oc_mi.malloc(mine, reserve), bytes, SIZE_MAX);
 	}
 	errno = saved;
 	return p;
@@ -291,12 +294,22 @@ void *oc_heap_alloc(size_t bytes)
 	return alloc_block(bytes, bytes);
 }
 
+/* No page is the program's that it has not asked for: none would be written, and a forked child
+ * would have to be given zeros there. */
+static void *alloc_zeros(void *(*alloc)(struct oc_mi_heap *mine, size_t bytes), size_t bytes,
+			 size_t used_soon)
+{
+	size_t whole = (bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
+	struct oc_mi_heap *mine = thread_heap();
+
+	return mine ? adopt(alloc(mine, whole), used_soon, whole) : NULL;
+}
+
 void *oc_heap_calloc(size_t bytes)
 {
 	/* Tables that are used in part come from calloc(): they take more memory in huge
 	 * pages only where they would have had these without us, too. */
 	size_t used_soon = oc_heap_thp_is_default() ? bytes : 0;
-	struct oc_mi_heap *mine;
 	int saved = errno;
 	void *p = NULL;
 
@@ -308,16 +321,16 @@ void *oc_heap_calloc(size_t bytes)
 			oc_heap_extent_zero(p, bytes);
 	} else if (bytes >= SPARSE_MIN) {
 		/* mimalloc clears whatever it is handed. */
-		p = alloc_block(used_soon, bytes);
+		p = alloc_zeros(oc_mi.malloc, bytes, used_soon);
 		if (p)
 			oc_heap_arena_zero(oc_heap_arena(), p, bytes);
 	} else {
-		mine = thread_heap();
 		if (bytes < OC_HEAP_PAGE)
 			bytes = OC_HEAP_PAGE;
-		if (mine)
-			p = adopt(oc_mi.zalloc(mine, bytes), bytes);
+		p = alloc_zeros(oc_mi.zalloc, bytes, bytes);
 	}
+	if (p)
+		oc_heap_span_keep_zeros(p);
 	errno = saved;
 	return p;
 }
@@ -337,7 +350,7 @@ void *oc_heap_memalign(size_t align, size_t bytes)
 	} else {
 		mine = thread_heap();
 		if (mine)
-			p = adopt(oc_mi.memalign(mine, bytes, align), bytes);
+			p = adopt(oc_mi.memalign(mine, bytes, align), bytes, SIZE_MAX);
 	}
 	errno = saved;
 	return p;
@@ -404,6 +417,7 @@ int oc_heap_discard(char *p, size_t bytes)
 		/* The block is what it was, as to huge pages and core files too. */
 		if (at && bytes)
 			oc_heap_place_forget(at, whole);
+		oc_heap_span_keep_all_zeros();
 		return MADV_REMOVE;
 	}
 	/* What is dropped of a private mapping of the file would be the parent's data. */
@@ -423,6 +437,7 @@ size_t oc_heap_usable_size(const void *p)
 /* Resizes an extent where it stands. */
 static bool resize_extent(void *p, size_t usable, size_t bytes)
 {
+	bool zeros = oc_heap_span_keeps_zeros(p);
 	size_t now;
 
 	/* The block is not in the table while its end moves: a fork meanwhile
@@ -433,6 +448,8 @@ static bool resize_extent(void *p, size_t usable, size_t bytes)
 		oc_heap_onfork_forget((char *)p + bytes, usable - bytes);
 	now = oc_heap_extent_resize(p, usable, bytes);
 	oc_heap_span_add(p, now ? now : usable);
+	if (zeros)
+		oc_heap_span_keep_zeros(p);
 	if (now > usable) {
 		oc_heap_thp_prepare((char *)p + usable, bytes - usable, OC_HEAP_EXTENT);
 		oc_heap_dump_add((char *)p + usable, now - usable);
@@ -480,6 +497,8 @@ void *oc_heap_realloc(void *p, size_t bytes)
 	if (!q)
 		return NULL;
 	if (is_extent(p) && bytes > usable) {
+		if (oc_heap_span_keeps_zeros(p))
+			oc_heap_span_keep_zeros(q);
 		free_block(p, oc_heap_move(oc_heap_arena(), q, p, usable));
 	} else {
 		memcpy(q, p, bytes < usable ? bytes : usable);

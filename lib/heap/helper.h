@@ -5,6 +5,7 @@
 /* The thread that gives a forked child its own pages: fork.c says why. */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -16,6 +17,8 @@ struct oc_heap_piece {
 	char *at; /* where the program sees it */
 	size_t bytes;
 	size_t off; /* in the file */
+	bool data;  /* a private mapping of the file, to be made the child's own */
+	bool zeros; /* a hole of the file, and the program relies on that */
 };
 
 struct oc_heap_mapping {
@@ -26,13 +29,13 @@ struct oc_heap_mapping {
 #define OC_HEAP_MAPPINGS 2 /* the arena; static data */
 
 struct oc_heap_copy {
-	struct oc_heap_piece *pieces; /* private mappings of the file */
+	struct oc_heap_piece *pieces;
 	size_t count;
 	/* All that was mapped, MADV_DONTFORK until settled. */
 	struct oc_heap_mapping mapping[OC_HEAP_MAPPINGS];
 	int turn;	     /* write end of the parent's pipe */
 	pid_t parent;	     /* getppid() just after the fork */
-	atomic_bool settled; /* every piece is the child's own */
+	atomic_bool settled; /* all data is the child's own */
 };
 
 /*

@@ -71,7 +71,7 @@ static void __attribute__((noreturn, used)) settle(void)
 	for (size_t i = 0; i < job->count; i++) {
 		const struct oc_heap_piece *piece = &job->pieces[i];
 
-		for (size_t from = 0; from < piece->bytes; from += STEP) {
+		for (size_t from = 0; piece->data && from < piece->bytes; from += STEP) {
 			size_t left = piece->bytes - from;
 
 			populate(piece->at + from, left < STEP ? left : STEP);

@@ -9,6 +9,7 @@
 
 #define CHUNK	    ((size_t)32 << 20)
 #define CHUNK_PAGES (CHUNK / OC_HEAP_PAGE)
+#define ZEROS	    (UINT64_C(1) << 63) /* in a word: oc_heap_span_keep_zeros() */
 
 /* One 8-byte word a page costs 1/512 of what is used: the table is sparse too. */
 static struct {
@@ -19,6 +20,7 @@ static struct {
 	uint64_t *usable;   /* [pages]: bytes of the block that starts in that page */
 	uint32_t *live;	    /* [chunks]: blocks that start in that chunk */
 	size_t used_chunks; /* no block was ever seen past these */
+	bool keep_all_zeros;
 } span;
 
 int oc_heap_span_create(char *base, size_t size)
@@ -68,23 +70,70 @@ void oc_heap_span_add(const void *p, size_t usable)
 
 size_t oc_heap_span_usable(const void *p)
 {
-	return __atomic_load_n(&span.usable[page_of(p)], __ATOMIC_RELAXED);
+	return __atomic_load_n(&span.usable[page_of(p)], __ATOMIC_RELAXED) & ~ZEROS;
 }
 
 size_t oc_heap_span_remove(const void *p)
 {
 	size_t page = page_of(p);
-	size_t usable = __atomic_exchange_n(&span.usable[page], 0, __ATOMIC_RELAXED);
+	size_t usable = __atomic_exchange_n(&span.usable[page], 0, __ATOMIC_RELAXED) & ~ZEROS;
 
 	if (usable)
 		__atomic_fetch_sub(&span.live[page / CHUNK_PAGES], 1, __ATOMIC_RELAXED);
 	return usable;
 }
 
-void oc_heap_span_walk(size_t gap, bool (*found)(char *run, size_t bytes, void *arg), void *arg)
+void oc_heap_span_keep_zeros(const void *p)
+{
+	__atomic_fetch_or(&span.usable[page_of(p)], ZEROS, __ATOMIC_RELAXED);
+}
+
+bool oc_heap_span_keeps_zeros(const void *p)
+{
+	return __atomic_load_n(&span.usable[page_of(p)], __ATOMIC_RELAXED) & ZEROS;
+}
+
+void oc_heap_span_keep_all_zeros(void)
+{
+	__atomic_store_n(&span.keep_all_zeros, true, __ATOMIC_RELAXED);
+}
+
+/* In pages; empty if from and to are equal. */
+struct run {
+	size_t from;
+	size_t to;
+	bool zeros;
+};
+
+static bool tell(const struct run *run, oc_heap_span_found *found, void *arg)
+{
+	return run->to <= run->from || found(span.base + run->from * OC_HEAP_PAGE,
+					     (run->to - run->from) * OC_HEAP_PAGE, run->zeros, arg);
+}
+
+/* @run grows by the block @next, or is told and becomes it. */
+static bool join(struct run *run, struct run next, oc_heap_span_found *found, void *arg)
+{
+	if (run->to > run->from && next.from <= run->to && next.zeros == run->zeros) {
+		run->to = next.to > run->to ? next.to : run->to;
+		return true;
+	}
+	/* Of a page that both may have, zeros are kept. */
+	if (next.from < run->to && next.zeros)
+		run->to = next.from;
+	else if (next.from < run->to)
+		next.from = run->to;
+	if (!tell(run, found, arg))
+		return false;
+	*run = next;
+	return true;
+}
+
+void oc_heap_span_walk(oc_heap_span_found *found, void *arg)
 {
 	size_t chunks = __atomic_load_n(&span.used_chunks, __ATOMIC_RELAXED);
-	size_t from = 0, to = 0; /* the run being joined, in pages; empty if equal */
+	bool all = __atomic_load_n(&span.keep_all_zeros, __ATOMIC_RELAXED);
+	struct run run = {0};
 
 	for (size_t chunk = 0; chunk < chunks; chunk++) {
 		size_t page = chunk * CHUNK_PAGES;
@@ -93,30 +142,22 @@ void oc_heap_span_walk(size_t gap, bool (*found)(char *run, size_t bytes, void *
 		if (!__atomic_load_n(&span.live[chunk], __ATOMIC_RELAXED))
 			continue;
 		while (page < end) {
-			size_t usable = __atomic_load_n(&span.usable[page], __ATOMIC_RELAXED);
-			size_t last;
+			uint64_t word = __atomic_load_n(&span.usable[page], __ATOMIC_RELAXED);
+			size_t usable = word & ~ZEROS;
+			struct run next = {.from = page, .zeros = all || (word & ZEROS)};
 
 			if (!usable) {
 				page++;
 				continue;
 			}
 			/* It may start anywhere in its first page. */
-			last = page + (usable + 2 * OC_HEAP_PAGE - 2) / OC_HEAP_PAGE;
-			if (last > span.pages)
-				last = span.pages;
-			if (to > from && (page - to) * OC_HEAP_PAGE >= gap && page >= to) {
-				if (!found(span.base + from * OC_HEAP_PAGE,
-					   (to - from) * OC_HEAP_PAGE, arg))
-					return;
-				from = to = 0;
-			}
-			if (to == from)
-				from = page;
-			if (last > to)
-				to = last;
+			next.to = page + (usable + 2 * OC_HEAP_PAGE - 2) / OC_HEAP_PAGE;
+			if (next.to > span.pages)
+				next.to = span.pages;
+			if (!join(&run, next, found, arg))
+				return;
 			page += usable / OC_HEAP_PAGE ? usable / OC_HEAP_PAGE : 1;
 		}
 	}
-	if (to > from)
-		found(span.base + from * OC_HEAP_PAGE, (to - from) * OC_HEAP_PAGE, arg);
+	tell(&run, found, arg);
 }

@@ -25,8 +25,18 @@ size_t oc_heap_span_usable(const void *p);
 /* The same, and forgets it; of racing calls one gets the size, the others 0. */
 size_t oc_heap_span_remove(const void *p);
 
+/* The program relies on it that what it has not written of the block at @p is zeros: calloc. Until
+ * the block is removed. */
+void oc_heap_span_keep_zeros(const void *p);
+bool oc_heap_span_keeps_zeros(const void *p);
+/* It does so in blocks of any kind from now on: it has emptied parts of some. */
+void oc_heap_span_keep_all_zeros(void);
+
+/* @zeros: oc_heap_span_keep_zeros() was said of it. */
+typedef bool oc_heap_span_found(char *run, size_t bytes, bool zeros, void *arg);
+
 /* Calls @found for runs of whole pages, rising, disjoint, that cover every live
- * block; runs closer than @gap bytes are joined. Stops when it returns false. */
-void oc_heap_span_walk(size_t gap, bool (*found)(char *run, size_t bytes, void *arg), void *arg);
+ * block; as long as there are. Stops when it returns false. */
+void oc_heap_span_walk(oc_heap_span_found *found, void *arg);
 
 #endif

@@ -170,6 +170,7 @@ void oc_heap_static_share(void)
 	}
 	/* fork.c copies what is live. */
 	oc_heap_span_add(block, usable);
+	oc_heap_span_keep_zeros(block);
 	oc_heap_static = (struct oc_heap_static){.from = data.from,
 						 .bytes = data.to - data.from,
 						 .mapped = data.to - data.from,

@@ -98,16 +98,15 @@ int oc_heap_view_copy(const struct oc_heap_copy *copy)
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < copy->count; i++)
-		bytes += copy->pieces[i].bytes;
+		if (copy->pieces[i].data)
+			bytes += copy->pieces[i].bytes;
 	if (bytes > view.limit)
 		return -EFBIG;
 	for (size_t i = 0; i < copy->count; i++) {
 		const struct oc_heap_piece *piece = &copy->pieces[i];
 
-		/* What parts two runs of a piece is not accessible yet. */
-		if (mprotect(piece->at, piece->bytes, PROT_READ | PROT_WRITE))
-			return -ENOMEM;
-		fetch(piece->at, view.at + piece->off, piece->bytes);
+		if (piece->data)
+			fetch(piece->at, view.at + piece->off, piece->bytes);
 	}
 	return 0;
 }

@@ -27,8 +27,8 @@ void oc_heap_view_close(void);
  * Offsets into the arena, multiples of a page. What cannot be told is data. */
 size_t oc_heap_view_seek(size_t at, size_t end, bool data);
 
-/* Fills the pieces, where anonymous memory is by now. 0, -EFBIG if that were
- * more than the limit, or -ENOMEM. */
+/* Fills the pieces that have data, where anonymous memory is by now. 0, or -EFBIG if
+ * that were more than the limit. */
 int oc_heap_view_copy(const struct oc_heap_copy *copy);
 
 #endif

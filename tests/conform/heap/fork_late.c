@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* fork_late NAME: what children do before their copy of the heap is made; exits 0 when it holds. */
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "fork_blocks.h"
 
@@ -273,13 +275,142 @@ static void starved(void)
 	CHECK(holds(p, 16 * MIB, 1));
 }
 
+/* Small holes, too: of what calloc has cleared, and of what the program has emptied. */
+static void emptied(void)
+{
+	char *zeros = calloc(1, 256 * KIB), *block = malloc(256 * KIB);
+	char *page = block + (-(uintptr_t)block & 4095) + 64 * KIB;
+	int go[2];
+	pid_t pid;
+
+	CHECK(probe_holds(&arena, zeros) && probe_holds(&arena, block) && !pipe(go));
+	zeros[0] = zeros[256 * KIB - 1] = 1;
+	fill(block, 256 * KIB, 1);
+	CHECK(!madvise(page, 8 * KIB, MADV_DONTNEED));
+	pid = fork();
+	if (!pid) {
+		await(go[0]);
+		for (size_t i = 1; i < 256 * KIB - 1; i++)
+			CHECK(!zeros[i]);
+		for (size_t i = 0; i < 8 * KIB; i++)
+			CHECK(!page[i]);
+		CHECK(holds(block, 64 * KIB, 1));
+		exit(0);
+	}
+	memset(zeros, 2, 256 * KIB);
+	memset(block, 2, 256 * KIB);
+	CHECK(write(go[1], "g", 1) == 1);
+	CHECK(status_of(pid) == 0);
+}
+
+static long file_kib(void)
+{
+	struct stat st;
+
+	CHECK(!fstat(heap_memfd(), &st));
+	return (long)st.st_blocks / 2;
+}
+
+/* A child looks at its copy once all of it is its own, and nothing has got a page by that. */
+static void copies_only(long most_kib, void (*look)(void), void (*change)(void))
+{
+	long file = file_kib(), before = probe_status("RssAnon:");
+	int go[2];
+	pid_t pid;
+
+	CHECK(!pipe(go));
+	pid = fork();
+	if (!pid) {
+		/* A child that forks has its copy first. */
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		CHECK(status_of(pid) == 0);
+		printf("child holds %ld KiB\n", probe_status("RssAnon:") - before);
+		CHECK(probe_status("RssAnon:") < before + most_kib);
+		await(go[0]);
+		look();
+		exit(0);
+	}
+	change();
+	CHECK(write(go[1], "g", 1) == 1);
+	CHECK(status_of(pid) == 0);
+	if (file_kib() != file)
+		printf("the file grew from %ld to %ld KiB\n", file, file_kib());
+	CHECK(file_kib() == file);
+}
+
+enum { SCATTERED = 24000, LIVE = 5 };
+static char *scattered[SCATTERED];
+
+static void write_scattered(uint64_t seed)
+{
+	for (size_t i = 0; i < SCATTERED; i += LIVE)
+		fill(scattered[i], 4 * KIB, seed + i);
+}
+
+static void look_scattered(void)
+{
+	for (size_t i = 0; i < SCATTERED; i += LIVE)
+		CHECK(holds(scattered[i], 4 * KIB, i));
+}
+
+static void change_scattered(void)
+{
+	write_scattered(1);
+}
+
+/* Thousands of blocks with dead ones between them. */
+static void many(void)
+{
+	for (int i = 0; i < SCATTERED; i++) {
+		scattered[i] = malloc(64 * KIB);
+		CHECK(probe_holds(&arena, scattered[i]));
+	}
+	for (int i = 0; i < SCATTERED; i++)
+		if (i % LIVE)
+			free(scattered[i]);
+	write_scattered(0);
+	copies_only(64 * 1024, look_scattered, change_scattered);
+}
+
+#define SPARSE	  (1024 * MIB)
+#define DATA_STEP (192 * KIB)
+static char *sparse;
+
+static void look_sparse(void)
+{
+	for (size_t i = 0; i < SPARSE; i += DATA_STEP) {
+		CHECK(holds(sparse + i, 4 * KIB, i));
+		for (size_t k = 4 * KIB; k < 12 * KIB && i + k < SPARSE; k++)
+			CHECK(!sparse[i + k]);
+	}
+}
+
+static void change_sparse(void)
+{
+	for (size_t i = 0; i < SPARSE; i += DATA_STEP)
+		fill(sparse + i, 4 * KIB, i + 1);
+}
+
+/* Thousands of pages with others between them that were never touched. */
+static void holes(void)
+{
+	sparse = calloc(1, SPARSE);
+	CHECK(probe_holds(&arena, sparse));
+	for (size_t i = 0; i < SPARSE; i += DATA_STEP)
+		fill(sparse + i, 4 * KIB, i);
+	copies_only(64 * 1024, look_sparse, change_sparse);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct fork_case cases[] = {
 		{"untouched", untouched}, {"closing", closing}, {"orphan", orphan},
 		{"stopped", stopped},	  {"killed", killed},	{"early", early},
 		{"crowd", crowd},	  {"starved", starved}, {"handler", handler},
-		{"traced", traced},
+		{"traced", traced},	  {"many", many},	{"holes", holes},
+		{"emptied", emptied},
 	};
 
 	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -29,7 +29,10 @@ def test_fork_advice(runner: Runner, compiled: Callable[[str], Path], preloaded:
     preloaded("fork_advice", "heap", case)
 
 
-LATE = ["untouched", "closing", "orphan", "stopped", "killed", "early", "crowd", "starved", "handler", "traced"]
+LATE = [
+    *("untouched", "closing", "orphan", "stopped", "killed", "early", "crowd", "starved", "handler", "traced"),
+    *("many", "holes", "emptied"),
+]
 
 
 @pytest.mark.parametrize("case", LATE)
