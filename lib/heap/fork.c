@@ -42,9 +42,11 @@
  * would have much to copy without the file's descriptor. A child keeps the file
  * alive, so the parent's freed memory is not returned as long as peers or
  * children have it. Where another thread makes a process by a bare clone(2) that
- * never calls exec, at the same moment, fork() waits for that one. In its first
- * millisecond a child has two threads as far as the kernel knows, so it can not
- * enter a user namespace then.
+ * never calls exec, at the same moment, fork() waits for that one. Until the
+ * helper has copied a child has two threads as far as the kernel knows. Calls for which
+ * that counts wait for it (preload/single.c). Those made past the C library do not: one
+ * that enters a user namespace is refused, and a filter of system calls for all
+ * threads may kill the process for what the helper does.
  */
 #include "heap/fork.h"
 
@@ -346,6 +348,7 @@ static void child(void)
 {
 	int saved = errno;
 
+	oc_heap_helper_forget();
 	if (oc_heap_range.size && !is_copy) {
 		shut(state.turn[0]);
 		/* Nothing live is nothing to keep a place for. */

@@ -47,4 +47,14 @@ struct oc_heap_copy {
  */
 int oc_heap_helper_start(struct oc_heap_copy *copy);
 
+/*
+ * Returns once it is gone for the kernel, too: before calls that need a process of one thread, or
+ * mean all its threads (preload/single.c). Leaves errno alone, and makes no system call where there
+ * is none any more: some may be forbidden by then. Any thread, also in a child of vfork.
+ */
+void oc_heap_helper_wait(void);
+
+/* In a child of fork: what is known of one is the parent's. */
+void oc_heap_helper_forget(void);
+
 #endif

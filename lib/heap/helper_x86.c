@@ -16,8 +16,11 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/raw_call.h"
 
 #define DELAY_NS 1000000L	    /* most children exec or exit sooner */
 #define STEP	 ((size_t)32 << 20) /* one system call's share of the work */
@@ -26,6 +29,11 @@
 
 static char stack[STACK] __attribute__((aligned(64)));
 static struct oc_heap_copy *job;
+
+static struct {
+	long pid;
+	atomic_long tid; /* 0: there is none */
+} helper;
 
 static inline long call(long nr, long a, long b, long c, long d)
 {
@@ -63,6 +71,8 @@ static void __attribute__((noreturn, used)) settle(void)
 {
 	struct timespec delay = {.tv_nsec = DELAY_NS};
 
+	/* Its directory, not the program's: file systems may be unmounted. */
+	call(SYS_chdir, (long)"/", 0, 0, 0);
 	/* Refused before Linux 5.9: then others' pipes stay open meanwhile. */
 	if (job->turn)
 		call(SYS_close_range, 0, job->turn - 1, 0, 0);
@@ -92,8 +102,9 @@ static void __attribute__((noreturn, used)) settle(void)
 
 int oc_heap_helper_start(struct oc_heap_copy *copy)
 {
-	/* No CLONE_FILES: it gets its own descriptor table. */
-	long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+	/* No CLONE_FILES: it gets its own descriptor table. No CLONE_FS: a process whose threads
+	 * share that may not enter a mount namespace. */
+	long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
 	register long no_tid __asm__("r10") = 0;
 	register long no_tls __asm__("r8") = 0;
 	uint64_t all = ~(uint64_t)0, before;
@@ -112,5 +123,31 @@ int oc_heap_helper_start(struct oc_heap_copy *copy)
 			   "r"(no_tid), "r"(no_tls), [entry] "b"(settle)
 			 : "rcx", "r11", "cc", "memory");
 	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));
-	return ret < 0 ? (int)ret : 0;
+	if (ret < 0)
+		return (int)ret;
+	helper.pid = call(SYS_getpid, 0, 0, 0, 0);
+	atomic_store(&helper.tid, ret);
+	return 0;
+}
+
+void oc_heap_helper_wait(void)
+{
+	struct timespec pause = {.tv_nsec = 50000};
+	long tid = atomic_load(&helper.tid);
+	int saved = errno;
+
+	if (!tid)
+		return;
+	while (!call(SYS_tgkill, helper.pid, tid, 0, 0))
+		call(SYS_nanosleep, (long)&pause, 0, 0, 0);
+	/* Its number goes first. What else goes under the lock of the list of tasks is gone when
+	 * another has had that, as this has. */
+	oc_raw_call(SYS_waitid, P_ALL, 0, 0, WEXITED | WNOHANG | WNOWAIT, 0, 0);
+	atomic_store(&helper.tid, 0);
+	errno = saved;
+}
+
+void oc_heap_helper_forget(void)
+{
+	atomic_store(&helper.tid, 0);
 }
