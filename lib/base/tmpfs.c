@@ -18,6 +18,7 @@
  *   refuse us in all likelihood, nothing is tried.
  * - Ubuntu's AppArmor lets namespaces be made but nothing mounted, and writes a line
  *   to the log about each who tries. So do not.
+ * - Nobody else may take it for a process: bare_clone.h.
  * - Valgrind ends a program that makes such a child.
  */
 #include "base/tmpfs.h"
@@ -37,6 +38,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bare_clone.h"
 #include "base/file.h"
 
 /* <linux/mount.h>, which C libraries do not get along with. */
@@ -128,25 +130,22 @@ static int child(void *arg)
 
 static int run_child(struct request *request)
 {
-	const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNS;
+	const long flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNS;
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	sigset_t all, mask;
-	int pid, err = 0;
+	long pid;
 
 	if (stack == MAP_FAILED)
 		return -ENOMEM;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	pid = clone(child, stack + STACK_BYTES, flags, request);
-	if (pid < 0)
-		err = -errno;
-	else
-		while (syscall(SYS_wait4, pid, NULL, __WCLONE, NULL) < 0 && errno == EINTR)
-			;
+	pid = oc_bare_clone(flags, stack + STACK_BYTES, child, request);
+	while (pid > 0 && syscall(SYS_wait4, pid, NULL, __WCLONE, NULL) < 0 && errno == EINTR)
+		;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	munmap(stack, STACK_BYTES);
-	return err ? err : request->err;
+	return pid < 0 ? (int)pid : request->err;
 }
 
 static bool is_set(const char *path)

@@ -2,7 +2,7 @@
 /*
  * x86-64. The C library must not know of this thread: it would run the
  * program's handlers in it and count it among the program's own. So the thread
- * is made by a bare clone(2), blocks all signals, calls nothing but the kernel,
+ * is made by a bare clone(2) (bare_clone.h), blocks all signals, calls nothing but the kernel,
  * and leaves the thread pointer, which is the main thread's, alone: no errno,
  * no thread-local variable.
  */
@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bare_clone.h"
 #include "base/raw_call.h"
 
 #define DELAY_NS 1000000L	    /* most children exec or exit sooner */
@@ -67,7 +68,7 @@ static bool parent_went_on(void)
 	       call(SYS_getppid, 0, 0, 0, 0) == job->parent;
 }
 
-static void __attribute__((noreturn, used)) settle(void)
+static int __attribute__((noreturn)) settle(void *arg)
 {
 	struct timespec delay = {.tv_nsec = DELAY_NS};
 
@@ -105,23 +106,12 @@ int oc_heap_helper_start(struct oc_heap_copy *copy)
 	/* No CLONE_FILES: it gets its own descriptor table. No CLONE_FS: a process whose threads
 	 * share that may not enter a mount namespace. */
 	long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-	register long no_tid __asm__("r10") = 0;
-	register long no_tls __asm__("r8") = 0;
 	uint64_t all = ~(uint64_t)0, before;
 	long ret;
 
 	job = copy;
 	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all));
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "call *%[entry]\n\t"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"((long)SYS_clone), "D"(flags), "S"(stack + STACK), "d"(0L),
-			   "r"(no_tid), "r"(no_tls), [entry] "b"(settle)
-			 : "rcx", "r11", "cc", "memory");
+	ret = oc_bare_clone(flags, stack + STACK, settle, NULL);
 	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));
 	if (ret < 0)
 		return (int)ret;

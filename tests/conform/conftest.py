@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 # What a program of these directories is compiled with, if not cc alone.
 COMPILERS = {"hooks_openmpi": "mpicc"}
 SHARED = {"odd_malloc"}
+SANITIZED = {"watched": ["-g", "-fsanitize=thread"]}
 LIBRARIES = {"hooks_openmpi": ["-lopen-pal"], "hooks_ucx": ["-lucm", "-lucs"]}
 
 # The heap wakes up in programs in which this name can be found.
@@ -38,6 +39,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         else:
             source = next(HERE.glob(f"*/{name}.c"))
             flags = ["-shared", "-fPIC", "-fno-builtin"] if name in SHARED else ["-rdynamic", "-pthread"]
+            flags += SANITIZED.get(name, [])
         options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", *flags]
         argv = [COMPILERS.get(name, "cc"), *options, "-o", str(program), str(source), *LIBRARIES.get(name, [])]
         subprocess.run(argv, check=True)

@@ -104,3 +104,14 @@ def test_without_mpi(runner: Runner) -> None:
     assert "libonecopy" in maps
     assert "onecopy-heap" not in maps
     assert "mimalloc" not in maps
+
+
+def test_thread_sanitizer(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded) -> None:
+    """It counts no thread of ours among the program's, and finds no race that is none."""
+    empty = runner.run("sh", "-c", "echo 'int main(void) { return 0; }' | cc -fsanitize=thread -xc -", check=False)
+    if empty.returncode:
+        pytest.skip("the compiler has no ThreadSanitizer")
+    plain = runner.run(compiled("watched"), check=False)
+    if plain.returncode:
+        pytest.skip(f"ThreadSanitizer does not run here: {plain.stderr}")
+    assert preloaded("watched").stderr == ""
