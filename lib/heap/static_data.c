@@ -9,6 +9,9 @@
  * pages that hold anything of the program's file stay private: among them is what it takes to call
  * functions. So does the page behind them: the linker puts first of what the file does not fill the
  * program's copies of the C library's variables (stdout, environ), and may put that on a new page.
+ *
+ * Go makes such children itself, and then the variables of its runtime are needed in them, which
+ * lie among all others: all stay private.
  */
 #include "heap/static_data.h"
 
@@ -40,11 +43,35 @@ struct oc_heap_static oc_heap_static;
 struct data {
 	uintptr_t from;
 	uintptr_t to;
+	bool is_of_go;
 };
 
 static uintptr_t page_up(uintptr_t at)
 {
 	return (at + OC_HEAP_PAGE - 1) & ~(uintptr_t)(OC_HEAP_PAGE - 1);
+}
+
+/* gABI, "Note Section": names and descriptions are padded to words. */
+static size_t words_of(size_t bytes)
+{
+	return (bytes + 3) & ~(size_t)3;
+}
+
+/* Go's linker leaves one with that name, in which the build has its number (.note.go.buildid). */
+static bool has_note_of_go(const char *at, size_t bytes)
+{
+	while (bytes > sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+		size_t size = sizeof(*note) + words_of(note->n_namesz) + words_of(note->n_descsz);
+
+		if (size > bytes)
+			return false;
+		if (note->n_namesz >= sizeof("Go") && !memcmp(note + 1, "Go", sizeof("Go")))
+			return true;
+		at += size;
+		bytes -= size;
+	}
+	return false;
 }
 
 /* The largest of the program, which is the first object. */
@@ -58,10 +85,14 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *arg)
 		struct data found = {.from = page_up(at + segment->p_filesz) + OC_HEAP_PAGE,
 				     .to = page_up(at + segment->p_memsz)};
 
+		if (segment->p_type == PT_NOTE && segment->p_align <= 4)
+			data->is_of_go |= has_note_of_go((const char *)at, segment->p_filesz);
 		if (segment->p_type == PT_LOAD &&
 		    (segment->p_flags & (PF_R | PF_W | PF_X)) == (PF_R | PF_W) &&
-		    found.to > found.from && found.to - found.from > data->to - data->from)
-			*data = found;
+		    found.to > found.from && found.to - found.from > data->to - data->from) {
+			data->from = found.from;
+			data->to = found.to;
+		}
 	}
 	return 1;
 }
@@ -151,6 +182,10 @@ void oc_heap_static_share(void)
 	if (data.to < data.from || data.to - data.from < SHARED_MIN || !is_alone() ||
 	    oc_heap_fd() < 0)
 		return;
+	if (data.is_of_go) {
+		oc_note("static data is staged: it is a Go program's");
+		return;
+	}
 	/* As far from a huge page's beginning as here, that there can be some; and not next to
 	 * another block. */
 	skew = OC_HEAP_EXTENT + data.from % OC_HEAP_EXTENT;

@@ -72,6 +72,11 @@ def test_static_data_private(preloaded: Preloaded) -> None:
     preloaded("static_cases", "private", env={"ONECOPY_STATIC": "off"})
 
 
+def test_static_data_of_go(preloaded: Preloaded) -> None:
+    """A Go program's children that share no memory are made without the C library, and use its static data."""
+    assert "Go program" in preloaded("static_go", env={"ONECOPY_VERBOSE": "1"}).stderr
+
+
 @pytest.mark.parametrize("case", ["pool", "queue", "shells", "generations"])
 def test_python_processes(preloaded: Preloaded, case: str) -> None:
     assert preloaded("forking.py", case).stdout.endswith("done\n")
