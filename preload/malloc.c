@@ -213,13 +213,6 @@ EXPORT size_t malloc_usable_size(void *p)
 	return p ? oc_next.usable_size(p) : 0;
 }
 
-static const void *module_of(const void *symbol)
-{
-	Dl_info info;
-
-	return symbol && dladdr(symbol, &info) ? info.dli_fbase : NULL;
-}
-
 /*
  * jemalloc frees blocks in ways that do not pass through free(): by dallocx() and
  * its sisters, and by operator delete for what its operator new with an alignment
@@ -227,11 +220,11 @@ static const void *module_of(const void *symbol)
  */
 static bool is_freed_elsewhere(void)
 {
-	const void *module = module_of(dlsym(RTLD_DEFAULT, "dallocx"));
+	const void *module = oc_next_module_of(dlsym(RTLD_DEFAULT, "dallocx"));
 	const void *allocator;
 
 	memcpy(&allocator, &oc_next.malloc, sizeof(allocator));
-	return module && module == module_of(allocator);
+	return module && module == oc_next_module_of(allocator);
 }
 
 const char *oc_malloc_declined(void)

@@ -85,7 +85,7 @@ struct oc_next oc_next = {
 	.usable_size = first_usable_size,
 };
 
-static const void *module_of(const void *symbol)
+const void *oc_next_module_of(const void *symbol)
 {
 	Dl_info info;
 
@@ -100,7 +100,7 @@ static bool find(void *pointer, const char *name, const void *module)
 
 	if (found)
 		memcpy(pointer, &found, sizeof(found));
-	return found && (!module || module_of(found) == module);
+	return found && (!module || oc_next_module_of(found) == module);
 }
 
 static void *calloc_by_malloc(size_t n, size_t size)
@@ -189,7 +189,7 @@ void oc_next_resolve(void)
 	oc_next.free = __libc_free;
 	find(&oc_next.malloc, "malloc", NULL);
 	memcpy(&symbol, &oc_next.malloc, sizeof(symbol));
-	module = module_of(symbol);
+	module = oc_next_module_of(symbol);
 	find(&oc_next.realloc, "realloc", module);
 	find(&oc_next.free, "free", module);
 	if (!find(&oc_next.calloc, "calloc", module))

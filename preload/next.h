@@ -28,4 +28,8 @@ extern struct oc_next oc_next __attribute__((visibility("hidden")));
 /* Finds them; else the first call of one does. */
 void oc_next_resolve(void);
 
+/* What the program or library that has @symbol begins with in memory, or NULL: not to be looked at,
+ * but compared. */
+const void *oc_next_module_of(const void *symbol);
+
 #endif
