@@ -147,7 +147,7 @@ static void tell_use(void)
 		ONECOPY_VERSION_MINOR, mpi, host, node->nranks, oc_adapter.world_size, node->ncpus,
 		node->oversubscribed ? ", which they share" : "");
 	oc_note("moves by %s; collectives from %llu bytes on (Bcast %llu), "
-		"communicators after %llu bytes of calls",
+		"communicators from the fourth call on, or the first of %llu bytes",
 		mech, (unsigned long long)agreed->min[OC_COLL_ALLREDUCE],
 		(unsigned long long)agreed->min[OC_COLL_BCAST], (unsigned long long)agreed->credit);
 	oc_note("shared heap: %s", declined ? declined : "for blocks of 16 KiB and more");

@@ -25,7 +25,7 @@ OUTCOMES = {
         "below {least}, or Bcast's limit, which may be higher, where the MPI is as fast (--min sets it)",
     ),
     "never": ("not with this", "left to the MPI with the mechanisms that are allowed (--mech)"),
-    "early": ("not enough calls yet", "the first {credit} of a communicator pay for nothing (--min serves them, too)"),
+    "early": ("not enough calls yet", "the first three of a communicator, below {credit} (--min serves them, too)"),
     "alone": ("single rank", "a communicator of one rank"),
     "beyond": ("ranks elsewhere", "the communicator has some on other nodes, without onecopy, or spawned"),
     "inter": ("intercommunicator", "left to the MPI: of spawned processes, or made of another"),

@@ -178,8 +178,8 @@ void oc_heap_arena_destroy(struct oc_heap_arena *arena)
 void oc_heap_arena_publish(const struct oc_heap_arena *arena)
 {
 	own = *arena;
-	/* The tables over it are less than a 256th. */
-	oc_space_take(own.size + own.size / 256);
+	/* The tables over it are a 512th (span.c), and little more. */
+	oc_space_take(own.size + own.size / 512);
 	__atomic_store_n(&oc_heap_range.base, (uintptr_t)own.base, __ATOMIC_RELAXED);
 	__atomic_store_n(&oc_heap_range.size, own.size, __ATOMIC_RELEASE);
 }

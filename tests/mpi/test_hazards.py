@@ -249,8 +249,8 @@ def test_total_decides(runner: Runner, program: MakeProgram) -> None:
         path = runner.cwd / f"stats{len(which)}"
         runner.mpirun(4, program("totals"), *which, env={"ONECOPY_STATS": str(path)})
         counts.append(served(path, "reduce_scatter"))
-    # All but those that fill the communicator's first 256 KiB, 16 KiB each.
-    assert counts == [[40 - 15] * 4] * 2
+    # All but those before the communicator's fourth.
+    assert counts == [[40 - 3] * 4] * 2
 
 
 # ---- 9: what differs between ranks ----------------------------------------------------------------------------------

@@ -231,7 +231,8 @@ static void refused(void)
 	memset(p, 1, 512 * MIB);
 	limit.rlim_cur = limit.rlim_max = (rlim_t)probe_status("VmSize:") * 1024 -
 					  (rlim_t)(arena.end - arena.base) + 64 * MIB;
-	CHECK(!setrlimit(RLIMIT_AS, &limit));
+	/* Past the preload, which would leave room for the arena. */
+	CHECK(!syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, NULL));
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
