@@ -64,6 +64,7 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/file.h"
 #include "base/quiet.h"
 #include "base/signals.h"
 #include "heap/arena.h"
@@ -171,6 +172,28 @@ static void open_view(void)
 	told = true;
 }
 
+/* Past whoever listens to close(): quiet.h says why. */
+static void shut(int fd)
+{
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+}
+
+/* What the child prints is not to be taken for its word: file.h. */
+static bool open_turn(void)
+{
+	if (pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
+		return false;
+	state.turn[0] = oc_file_above(state.turn[0]);
+	state.turn[1] = oc_file_above(state.turn[1]);
+	if (state.turn[0] >= 0 && state.turn[1] >= 0)
+		return true;
+	shut(state.turn[0]);
+	shut(state.turn[1]);
+	state.turn[0] = state.turn[1] = -1;
+	return false;
+}
+
 static void prepare(void)
 {
 	int saved = errno, cancel;
@@ -188,7 +211,7 @@ static void prepare(void)
 		settle();
 	if (oc_heap_range.size && !is_copy)
 		oc_heap_span_walk(found_live, NULL);
-	if (state.live && pipe2(state.turn, O_CLOEXEC | O_NONBLOCK))
+	if (state.live && !open_turn())
 		oc_note("no descriptors to hand the shared heap to a forked child");
 	if (state.turn[1] >= 0 && oc_heap_fd() < 0)
 		open_view();
@@ -203,13 +226,6 @@ static void leave(void)
 	pthread_mutex_unlock(&state.lock);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	pthread_setcancelstate(cancel, NULL);
-}
-
-/* Past whoever listens to close(): quiet.h says why. */
-static void shut(int fd)
-{
-	if (fd >= 0)
-		syscall(SYS_close, fd);
 }
 
 /* Until the child has its own pages or needs none; at once if fork() failed. */

@@ -25,8 +25,8 @@ static struct {
 } idle;
 
 static __thread struct {
-	long untold; /* pages */
-	bool known;  /* tells at its end */
+	long untold; /* pages, */
+	long most;   /* so many at most: none until the thread tells the rest at its end */
 } self __attribute__((tls_model("initial-exec")));
 
 static void tell(void)
@@ -38,7 +38,7 @@ static void tell(void)
 /* Destructors that run later may still free blocks: the next does this once more. */
 static void end_thread(void *arg)
 {
-	self.known = false;
+	self.most = 0;
 	tell();
 }
 
@@ -71,10 +71,11 @@ void oc_heap_idle_destroy(void)
 static void count(long pages)
 {
 	self.untold += pages;
-	if (__builtin_expect(!self.known, 0))
-		self.known = !pthread_setspecific(idle.end_key, &self);
-	if (self.untold > LOT || self.untold < -LOT)
-		tell();
+	if (self.untold <= self.most && self.untold >= -self.most)
+		return;
+	tell();
+	if (!self.most && !pthread_setspecific(idle.end_key, &self))
+		self.most = LOT;
 }
 
 /* Of pages [first, last), those in word @i. */
