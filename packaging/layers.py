@@ -23,7 +23,9 @@ COMMAND = "cli"  # Python
 MOST = 20  # C files of a room of lib, those of each architecture being one
 # Programs call these by name, and the library with them, whoever defines them: the preload does.
 ALLOCATES = r"(m|c|re|p?v)alloc|free|(posix_)?memalign|aligned_alloc|malloc_usable_size"
-PROGRAM = re.compile(ALLOCATES + r"|(pkey_)?mprotect|[gs]etrlimit(64)?|prlimit(64)?|syscall|prctl|dlsym|P?MPI_\w+|p?mpi_\w+")
+PROGRAM = re.compile(
+    ALLOCATES + r"|(pkey_)?mprotect|[gs]etrlimit(64)?|prlimit(64)?|syscall|prctl|dlsym|P?MPI_\w+|p?mpi_\w+"
+)
 
 Edges = Mapping[tuple[str, str], set[str]]
 

@@ -68,6 +68,19 @@ const struct oc_env *oc_env(void)
 	return &env;
 }
 
+bool oc_env_is_watched(void)
+{
+	static const char tool[] = "vgpreload_", core[] = "core-";
+	const char *at = getenv("LD_PRELOAD");
+
+	while (at && (at = strstr(at, tool))) {
+		at += strlen(tool);
+		if (strncmp(at, core, strlen(core)))
+			return true;
+	}
+	return false;
+}
+
 static int note_rank = -1;
 
 void oc_note_rank(int rank)

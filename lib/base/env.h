@@ -30,6 +30,14 @@ struct oc_env {
 /* Any thread; never NULL. Does not allocate: malloc() may call it. */
 const struct oc_env *oc_env(void);
 
+/*
+ * Whether a tool of valgrind runs the program that has malloc and free for itself. Most take free()
+ * and its like of every library, by address: mimalloc's have the same, and its blocks would be
+ * freed as others. They are to see the program's blocks anyway. Of those that replace nothing there
+ * is the core's preload alone.
+ */
+bool oc_env_is_watched(void);
+
 /* Notes from now on begin with the rank, of MPI_COMM_WORLD or the like, that has them. */
 void oc_note_rank(int rank);
 

@@ -119,24 +119,6 @@ destroy_span:
 	return err;
 }
 
-/*
- * Most tools of valgrind take free() and its like of every library, by address: mimalloc's have the
- * same, and its blocks would be freed as others. They are to see the program's blocks anyway. Of
- * those that replace nothing there is the core's preload alone.
- */
-static bool is_watched(void)
-{
-	static const char tool[] = "vgpreload_", core[] = "core-";
-	const char *at = getenv("LD_PRELOAD");
-
-	while (at && (at = strstr(at, tool))) {
-		at += strlen(tool);
-		if (strncmp(at, core, strlen(core)))
-			return true;
-	}
-	return false;
-}
-
 static int init_locked(const char **why)
 {
 	struct oc_heap_arena arena;
@@ -146,7 +128,7 @@ static int init_locked(const char **why)
 		*why = "forbidden by ONECOPY";
 		return -EPERM;
 	}
-	if (is_watched()) {
+	if (oc_env_is_watched()) {
 		*why = "valgrind has malloc and free for itself";
 		return -EPERM;
 	}
