@@ -325,7 +325,7 @@ def test_programs_that_bring_their_mpi(
         ("always", "never", "", False, "as for private memory", False),
         ("always", "never", "", True, "as for private memory", False),
         ("madvise", "never", "", False, "where asked for", False),
-        ("madvise", "never", "", True, "of what collectives use", False),
+        ("madvise", "never", "", True, "where the program asks", False),
         ("madvise", "advise", "a filter", False, "where asked for", False),
         ("always", "never", "a filter", False, "late", True),
         ("always", "deny", "", False, "none", True),
