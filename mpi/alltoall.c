@@ -185,14 +185,10 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 	struct oc_comm *oc = inter ? NULL : oc_comm_look(&call, comm);
 	int err;
 
-	if (oc &&
-	    oc_comm_refuses(&call, recv == MPI_IN_PLACE ||
-					   oc_blocks_wrong(rcounts, rdispls, rtype, oc->size) ||
-					   (!in_place &&
-					    oc_blocks_wrong(scounts, sdispls, stype, oc->size))))
-		oc = NULL;
-	if (oc)
-		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
+	oc = oc_comm_join(
+		&call, comm, oc, OC_CREDIT_CALL,
+		oc && (recv == MPI_IN_PLACE || oc_blocks_wrong(rcounts, rdispls, rtype, oc->size) ||
+		       (!in_place && oc_blocks_wrong(scounts, sdispls, stype, oc->size))));
 	if (call.since && !inter)
 		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,
 				rtype);

@@ -65,22 +65,9 @@ static inline struct oc_comm *oc_comm_look(struct oc_call *call, MPI_Comm comm)
 }
 
 /*
- * Of one looked at, for a call that all its ranks make with the same @bytes. Its group is made,
- * collectively, once enough has passed to pay for it. NULL: as oc_comm_look().
- */
-static inline struct oc_comm *oc_comm_join(struct oc_call *call, MPI_Comm comm, struct oc_comm *oc,
-					   size_t bytes)
-{
-	if (!oc->tried)
-		oc_comm_count(comm, oc, bytes);
-	call->outcome = oc->outcome;
-	return oc->group ? oc : NULL;
-}
-
-/*
  * True if the MPI is to report what is @wrong with a call. It may be this rank's alone, or the
  * others may never make it: so it has no part in the communicator's sequence of calls, and who
- * makes it waits for nobody. To be asked before oc_comm_join().
+ * makes it waits for nobody.
  */
 static inline bool oc_comm_refuses(struct oc_call *call, bool wrong)
 {
@@ -89,13 +76,27 @@ static inline bool oc_comm_refuses(struct oc_call *call, bool wrong)
 	return wrong;
 }
 
-/* All three. */
+/*
+ * Of one looked at, or NULL, for a call that is not @wrong and that all its ranks make with the
+ * same @bytes. Its group is made, collectively, once enough has passed to pay for it. NULL: as
+ * oc_comm_look().
+ */
+static inline struct oc_comm *oc_comm_join(struct oc_call *call, MPI_Comm comm, struct oc_comm *oc,
+					   size_t bytes, bool wrong)
+{
+	if (!oc || oc_comm_refuses(call, wrong))
+		return NULL;
+	if (!oc->tried)
+		oc_comm_count(comm, oc, bytes);
+	call->outcome = oc->outcome;
+	return oc->group ? oc : NULL;
+}
+
+/* Both, where what is wrong does not depend on the communicator. */
 static inline struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, size_t bytes,
 					  bool wrong)
 {
-	struct oc_comm *oc = oc_comm_look(call, comm);
-
-	return oc && !oc_comm_refuses(call, wrong) ? oc_comm_join(call, comm, oc, bytes) : NULL;
+	return oc_comm_join(call, comm, oc_comm_look(call, comm), bytes, wrong);
 }
 
 /* A call that other ranks may take part in, and this one leaves to the MPI. NULL. */

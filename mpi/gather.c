@@ -190,14 +190,11 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 	size_t bytes = 0;
 	int err;
 
-	if (oc && oc_comm_refuses(&call,
-				  oc->rank == root
-					  ? recv == MPI_IN_PLACE ||
-						    oc_blocks_wrong(counts, displs, rtype, oc->size)
-					  : send == MPI_IN_PLACE || oc_block_wrong(scount, stype)))
-		oc = NULL;
-	if (oc)
-		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
+	oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL,
+			  oc && (oc->rank == root
+					 ? recv == MPI_IN_PLACE ||
+						   oc_blocks_wrong(counts, displs, rtype, oc->size)
+					 : send == MPI_IN_PLACE || oc_block_wrong(scount, stype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);

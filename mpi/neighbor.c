@@ -22,12 +22,8 @@ static enum oc_edge_order order_of(enum oc_coll coll)
 static const struct oc_topology *topology_of(struct oc_call *call, struct oc_comm *oc,
 					     MPI_Comm comm, enum oc_edge_order order)
 {
-	if (!oc->topology || !oc->topology->known[order]) {
-		call->outcome = OC_OUTCOME_INVALID;
-		if (!oc_topology_has(comm))
-			return NULL;
+	if (!oc->topology || !oc->topology->known[order])
 		oc->topology = oc_topology_ask(comm, oc->rank, oc->size, oc->topology, order);
-	}
 	call->outcome = oc->topology->good[order] ? OC_OUTCOME_SERVED : OC_OUTCOME_SETUP;
 	return oc->topology->good[order] ? oc->topology : NULL;
 }
@@ -73,10 +69,7 @@ struct oc_comm *oc_neighbor_begin(struct oc_call *call, const struct oc_exchange
 	const struct oc_topology *topology = NULL;
 	struct oc_exchange_edges edges;
 
-	if (oc && oc_comm_refuses(call, is_wrong(oc, it, comm)))
-		oc = NULL;
-	if (oc)
-		oc = oc_comm_join(call, comm, oc, OC_CREDIT_CALL);
+	oc = oc_comm_join(call, comm, oc, OC_CREDIT_CALL, oc && is_wrong(oc, it, comm));
 	if (oc)
 		topology = topology_of(call, oc, comm, order_of(call->coll));
 	if (call->since)

@@ -39,16 +39,14 @@ static OC_BOTH int reduce(bool large, const void *send, void *recv, MPI_Count co
 	struct oc_bind bind = {0};
 	struct oc_operator own;
 	struct oc_comm *oc = NULL;
-	size_t bytes;
+	size_t bytes = 0;
 	int err;
 
 	if (!inter && oc_call_has_root(&call) && oc_eligible(&call, count, type, &bytes) &&
 	    oc_reduces(&call, &own, &bind, op, type))
 		oc = oc_comm_look(&call, comm);
-	if (oc && oc_comm_refuses(&call, (oc->rank == root ? recv : send) == MPI_IN_PLACE))
-		oc = NULL;
-	if (oc)
-		oc = oc_comm_join(&call, comm, oc, bytes);
+	oc = oc_comm_join(&call, comm, oc, bytes,
+			  oc && ((oc->rank == root ? recv : send) == MPI_IN_PLACE));
 	if (inter)
 		err = oc_inter_reduce(inter, &call, large, send, recv, count, type, op);
 	else if (oc)

@@ -178,14 +178,11 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 	size_t bytes = 0;
 	int err;
 
-	if (oc && oc_comm_refuses(&call,
-				  oc->rank == root
-					  ? send == MPI_IN_PLACE ||
-						    oc_blocks_wrong(counts, displs, stype, oc->size)
-					  : recv == MPI_IN_PLACE || oc_block_wrong(rcount, rtype)))
-		oc = NULL;
-	if (oc)
-		oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL);
+	oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL,
+			  oc && (oc->rank == root
+					 ? send == MPI_IN_PLACE ||
+						   oc_blocks_wrong(counts, displs, stype, oc->size)
+					 : recv == MPI_IN_PLACE || oc_block_wrong(rcount, rtype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);

@@ -57,13 +57,6 @@ static bool kind_of(MPI_Comm comm, int *kind)
 	return !pmpi()->Topo_test(comm, kind) && *kind != MPI_UNDEFINED;
 }
 
-bool oc_topology_has(MPI_Comm comm)
-{
-	int kind;
-
-	return kind_of(comm, &kind);
-}
-
 bool oc_topology_degrees(MPI_Comm comm, int *out, int *in)
 {
 	int kind;

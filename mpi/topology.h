@@ -45,9 +45,6 @@ struct oc_topology {
 struct oc_topology *oc_topology_ask(MPI_Comm comm, int rank, int size, struct oc_topology *known,
 				    enum oc_edge_order order);
 
-/* Whether there is one. */
-bool oc_topology_has(MPI_Comm comm);
-
 /* How many blocks a call on @comm has at this rank. Local; false if there is no topology. */
 bool oc_topology_degrees(MPI_Comm comm, int *out, int *in);
 
