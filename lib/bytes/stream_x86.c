@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * x86-64. Line after line SSE2 is enough: off-cache on Zen 4, stores of 16 and of 32 bytes are
- * equal and those of 64 a little slower. Asking for the source 2 KiB ahead gains, 1 or 4 KiB the
- * same; copying several pages side by side loses.
+ * equal and those of 64 a little slower. Asking for the source 3 KiB ahead gains, 2.5 or 3.5 KiB
+ * the same; copying several pages side by side loses.
+ *
+ * A store past the caches does not look its page up before it is its turn, and all that follow wait
+ * meanwhile. So one line of the page after is asked for where a page begins, for the sake of its
+ * address: with 4 KiB pages, in a virtual machine on Zen 4, copies are 1.12 to 1.25 times as fast
+ * for both, and as fast with huge ones.
  *
  * Intel's prefetchers begin anew in each page, after its first lines have come from memory. There
  * four places are copied side by side, and what one waits for the others do meanwhile: on a Xeon
@@ -18,7 +23,8 @@
 #include <stdbool.h>
 
 #define TURN  4			      /* lines a turn: all sixteen registers */
-#define AHEAD (2048 / OC_STREAM_LINE) /* lines */
+#define AHEAD (3072 / OC_STREAM_LINE) /* lines */
+#define PAGE  (4096 / OC_STREAM_LINE) /* lines: the smallest */
 
 #define LANE_MOST ((size_t)1024) /* lines */
 
@@ -39,12 +45,27 @@ static inline void stream(__m128i *dst, const __m128i *src, size_t lines)
 		_mm_stream_si128(dst + i, v[i]);
 }
 
+static inline bool begins_page(const void *turn)
+{
+	return (uintptr_t)turn % (PAGE * OC_STREAM_LINE) < TURN * OC_STREAM_LINE;
+}
+
+/* Has the page after the one that @at is in looked up. */
+static inline void ask_page(const __m128i *at)
+{
+	_mm_prefetch((const char *)(at + PAGE * PER_LINE), _MM_HINT_T0);
+}
+
 /* One after the other. */
 static void copy_lines(__m128i *d, const __m128i *s, size_t lines)
 {
-	/* Never past the source: a line asked for there is one taken from
+	/* Never past either end: a line asked for there is one taken from
 	 * whoever writes it. */
+	if (lines > PAGE)
+		ask_page(d);
 	for (; lines >= AHEAD + TURN; lines -= TURN) {
+		if (begins_page(d) && lines > PAGE)
+			ask_page(d);
 #pragma GCC unroll 4
 		for (size_t i = 0; i < TURN; i++)
 			_mm_prefetch((const char *)(s + (AHEAD + i) * PER_LINE), _MM_HINT_T0);
