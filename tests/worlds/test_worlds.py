@@ -4,6 +4,7 @@ tool interface, and going on after a failure. None of it may be changed by oneco
 
 from __future__ import annotations
 
+import random
 import subprocess
 from pathlib import Path
 
@@ -21,6 +22,9 @@ COPIES = 16
 VARIABLES = 4
 #: Ways of sessions in which all is served that each rank does.
 SERVED = {"only": 1, "again": 1, "inside": 7, "across": 8, "two": 4, "backwards": 1}
+
+#: What docs/tuning.md tells users of long gets to say to Open MPI 5; nothing to others.
+ONE_COPY = {"OMPI_MCA_btl_sm_flags": "send,inplace,rdma-remote-completion"}
 
 # Alone: one session after another is too much for them.
 ONE_SESSION = ("openmpi5", "debian")
@@ -140,3 +144,15 @@ def test_going_on(runner: Runner, program: MakeProgram) -> None:
     assert {report["idle"] for report in record.read(records)} == {
         "this MPI goes on after ranks have died (mpirun --with-ft)"
     }
+
+
+@pytest.mark.parametrize("said", [{}, ONE_COPY], ids=["as-is", "told"])
+def test_gets(runner: Runner, program: MakeProgram, said: dict[str, str]) -> None:
+    """What is got and put arrives; in one copy, all of it that is long, where Open MPI 5 is told to."""
+    records = runner.cwd / "records"
+    records.mkdir()
+    seed = random.randrange(1, 1 << 32)
+    done = runner.mpirun(RANKS, program("gets"), str(seed), "20", env={"ONECOPY_STATS": f"{records}/", **said})
+    if runner.mpi.name == "openmpi5" and said:
+        copied = sum(report["messages"]["heap"]["bytes"] for report in record.read(records))
+        assert copied >= int(done.stdout.split()[0]) > 0, f"seed {seed}"
