@@ -12,7 +12,6 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 	struct oc_shape shape = oc_shape_of(oc, OC_COLL_ALLGATHER, 0, bytes);
 	struct oc_bind bind = {0};
 	struct oc_buffer out = {0}, in;
-	MPI_Aint lb, extent;
 	int err, closed;
 
 	shape.in_place = send == MPI_IN_PLACE;
@@ -34,14 +33,9 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 		bind.send = out.at;
 		bind.send_layout = out.layout;
 	} else if (!err) {
-		char *own = in.at + (size_t)oc->rank * bytes;
-
-		bind.send = own;
+		bind.send = in.at + (size_t)oc->rank * bytes;
 		if (in.packed)
-			err = pmpi()->Type_get_extent(rtype, &lb, &extent);
-		if (!err && in.packed)
-			err = oc_convert((char *)recv + (ptrdiff_t)oc->rank * rcount * extent, own,
-					 (size_t)rcount, rtype, true);
+			err = oc_buffer_pack_block(&in, oc->rank, (size_t)rcount);
 	}
 	bind.send_bytes = bytes;
 	err = oc_serve(oc, err, &shape, &bind);
@@ -123,7 +117,7 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 	} else if (!err) {
 		bind.send = in.at + in.off[oc->rank];
 		err = pmpi()->Type_get_extent(rtype, &lb, &extent);
-		if (!err && in.copy)
+		if (!err && in.copy.at)
 			err = oc_convert((char *)recv + oc_counts_at(displs, oc->rank) * extent,
 					 in.at + in.off[oc->rank],
 					 (size_t)oc_counts_at(counts, oc->rank), rtype, true);

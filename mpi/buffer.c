@@ -90,11 +90,10 @@ static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_D
 	if (!bytes || (!copy && (oc_type_contiguous(type) || lay_out(buffer))))
 		return MPI_SUCCESS;
 	buffer->packed = true;
-	buffer->at = oc_heap_alloc(bytes);
-	buffer->heap = buffer->at != NULL;
-	if (!buffer->at)
-		buffer->at = malloc(bytes);
-	return buffer->at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+	if (!oc_scratch_alloc(&buffer->copy, bytes))
+		return MPI_ERR_NO_MEM;
+	buffer->at = buffer->copy.at;
+	return MPI_SUCCESS;
 }
 
 /* A type of @bytes plain bytes, which may be more than an int counts. */
@@ -197,6 +196,18 @@ int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datat
 	return buffer_open(buffer, user, count, type, false);
 }
 
+int oc_buffer_pack_block(struct oc_buffer *buffer, int block, size_t count)
+{
+	size_t before = (size_t)block * count;
+	MPI_Aint lb, extent;
+	int err = pmpi()->Type_get_extent(buffer->type, &lb, &extent);
+
+	return err ? err
+		   : oc_convert(oc_layout_at(buffer->user, (int64_t)before * extent),
+				buffer->at + oc_type_bytes(buffer->type, before), count,
+				buffer->type, true);
+}
+
 int oc_buffer_release(struct oc_buffer *buffer, bool unpack)
 {
 	int err = MPI_SUCCESS;
@@ -209,9 +220,6 @@ int oc_buffer_release(struct oc_buffer *buffer, bool unpack)
 		return MPI_SUCCESS;
 	if (unpack)
 		err = oc_convert(buffer->user, buffer->at, buffer->count, buffer->type, false);
-	if (buffer->heap)
-		oc_heap_free(buffer->at);
-	else
-		free(buffer->at);
+	oc_scratch_free(&buffer->copy);
 	return err;
 }

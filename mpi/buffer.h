@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include "bytes/layout.h"
+#include "scratch.h"
 
 /* One side of a call as a sequence of bytes: the user's memory, in one piece or in pieces that are
  * long enough, else a packed copy in the shared heap. */
@@ -22,7 +23,7 @@ struct oc_buffer {
 	size_t count;			/* packed: elements of type */
 	MPI_Datatype type;
 	bool packed;
-	bool heap; /* the copy is in the shared heap, else malloc */
+	struct oc_scratch copy;
 };
 
 /* 0 or an MPI error code that nobody has been told of. */
@@ -30,6 +31,8 @@ int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI
 /* to send from a copy in any case */
 int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
 int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
+/* Packs one of a packed copy's blocks of @count elements: what is in place. */
+int oc_buffer_pack_block(struct oc_buffer *buffer, int block, size_t count);
 /* oc_buffer_close() of what is packed or in pieces. */
 int oc_buffer_release(struct oc_buffer *buffer, bool unpack);
 /* Unpacks what was received if @unpack, and frees the copy. A failure. */

@@ -29,16 +29,8 @@ static int serve(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_Dat
 		bind.recv_bytes = in.bytes;
 		bind.recv_layout = in.layout;
 		/* A packed copy must hold the block that is in place too. */
-		if (!err && shape.in_place && in.packed) {
-			MPI_Aint lb, extent;
-
-			err = pmpi()->Type_get_extent(rtype, &lb, &extent);
-			if (!err)
-				err = oc_convert((char *)recv +
-							 (ptrdiff_t)oc->rank * rcount * extent,
-						 in.at + (size_t)oc->rank * bytes, (size_t)rcount,
-						 rtype, true);
-		}
+		if (!err && shape.in_place && in.packed)
+			err = oc_buffer_pack_block(&in, oc->rank, (size_t)rcount);
 	}
 	if (!err && gathers && !shape.in_place && !oc_same_bytes(scount, stype, bytes))
 		err = MPI_ERR_TRUNCATE;

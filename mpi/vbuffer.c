@@ -13,13 +13,7 @@
 
 int oc_vbuffer_alloc(struct oc_vbuffer *v, size_t bytes)
 {
-	if (!bytes)
-		return MPI_SUCCESS;
-	v->copy = oc_heap_alloc(bytes);
-	v->heap = v->copy != NULL;
-	if (!v->copy)
-		v->copy = malloc(bytes);
-	return v->copy ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+	return !bytes || oc_scratch_alloc(&v->copy, bytes) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 char *oc_vbuffer_user(const struct oc_vbuffer *v, int i, MPI_Aint extent)
@@ -188,13 +182,13 @@ static int convert(struct oc_vbuffer *v, bool pack)
 	MPI_Aint lb, extent = 0;
 	int err = MPI_SUCCESS;
 
-	if (!v->copy)
+	if (!v->copy.at)
 		return MPI_SUCCESS;
 	if (!v->types)
 		err = pmpi()->Type_get_extent(v->type, &lb, &extent);
 	for (int i = 0; i < v->n && !err; i++)
 		if (v->len[i] && v->put[i] != OC_VBUFFER_NOWHERE)
-			err = oc_convert(oc_vbuffer_user(v, i, extent), v->copy + v->put[i],
+			err = oc_convert(oc_vbuffer_user(v, i, extent), v->copy.at + v->put[i],
 					 (size_t)oc_counts_at(v->counts, i), oc_vbuffer_type(v, i),
 					 pack);
 	return err;
@@ -203,7 +197,7 @@ static int convert(struct oc_vbuffer *v, bool pack)
 /* In memory that can have holes: the heap's pages are all there, and never copied. */
 static bool is_foreign(const struct oc_vbuffer *v)
 {
-	return v->bytes && v->plain && !v->copy && !oc_heap_find(v->at, v->bytes);
+	return v->bytes && v->plain && !v->copy.at && !oc_heap_find(v->at, v->bytes);
 }
 
 bool oc_vbuffer_has_hole(const struct oc_vbuffer *v)
@@ -238,7 +232,7 @@ static int leave_hole(struct oc_vbuffer *v)
 		close_gaps(v, sorted, n);
 		memcpy(v->put, v->off, (size_t)v->n * sizeof(*v->put));
 		err = oc_vbuffer_alloc(v, v->bytes);
-		v->at = v->copy;
+		v->at = v->copy.at;
 	}
 	free(sorted);
 	return err;
@@ -258,10 +252,7 @@ int oc_vbuffer_unpack(struct oc_vbuffer *v)
 
 void oc_vbuffer_close(struct oc_vbuffer *v)
 {
-	if (v->heap)
-		oc_heap_free(v->copy);
-	else
-		free(v->copy);
+	oc_scratch_free(&v->copy);
 	free(v->layout);
 	free(v->off);
 }

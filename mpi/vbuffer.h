@@ -12,6 +12,7 @@
 
 #include "abi.h"
 #include "bytes/layout.h"
+#include "scratch.h"
 #include "count.h"
 #include "exec/op.h"
 #include "segment/node.h"
@@ -37,8 +38,7 @@ struct oc_vbuffer {
 	struct oc_counts displs;
 	MPI_Datatype type;
 	const MPI_Datatype *types; /* [n] of each block, whose displs are bytes; NULL: type */
-	char *copy;		   /* of some blocks, or all */
-	bool heap;		   /* that is in the shared heap, else malloc */
+	struct oc_scratch copy;	   /* of some blocks, or all */
 	/* [n] the counts left for the MPI, whatever fails, as wide as those it was given */
 	union {
 		int rest[OC_MAX_RANKS];

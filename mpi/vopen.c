@@ -106,7 +106,7 @@ static void add_block(const struct oc_vbuffer *v, int i, const struct block *blo
 		return;
 	}
 	if (block->how == HOW_COPY)
-		at = distance(v->user, v->copy + v->put[i]);
+		at = distance(v->user, v->copy.at + v->put[i]);
 	else if (block->how == HOW_PIECES)
 		at += block->map->one->piece[0].at;
 	oc_layout_add_run(layout, (struct oc_run){.at = at, .len = v->len[i]});
@@ -160,7 +160,7 @@ static int place(struct oc_vbuffer *v)
 		joins = joins || blocks[i].how != HOW_COPY;
 	}
 	err = oc_vbuffer_alloc(v, copied);
-	v->at = v->copy;
+	v->at = v->copy.at;
 	if (!err && joins)
 		err = join(v, blocks, many ? (uint64_t)v->n : pieces);
 	for (int i = 0; i < v->n; i++)

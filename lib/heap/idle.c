@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 
 #include "base/hooked.h"
+#include "heap/bits.h"
 #include "heap/gone.h"
 #include "heap/span.h"
 #include "heap/table.h"
 
-#define BITS ((size_t)64)
 #define LINK 64			      /* more than mimalloc keeps in a free block */
 #define LOT  (((long)1 << 20) / 4096) /* pages that a thread counts on its own */
 
@@ -44,7 +44,7 @@ static void end_thread(void *arg)
 
 int oc_heap_idle_create(char *base, size_t size, size_t keep)
 {
-	size_t bytes = (size / OC_HEAP_PAGE + BITS - 1) / BITS * sizeof(*idle.pages);
+	size_t bytes = oc_heap_words(size / OC_HEAP_PAGE) * sizeof(*idle.pages);
 	void *table = oc_heap_table_map(bytes, false);
 
 	if (!table)
@@ -78,18 +78,6 @@ static void count(long pages)
 		self.most = LOT;
 }
 
-/* Of pages [first, last), those in word @i. */
-static uint64_t bits_of(size_t i, size_t first, size_t last)
-{
-	uint64_t bits = UINT64_MAX;
-
-	if (i == first / BITS)
-		bits &= UINT64_MAX << first % BITS;
-	if (i == last / BITS)
-		bits &= ~(UINT64_MAX << last % BITS);
-	return bits;
-}
-
 void oc_heap_idle_take(char *p, size_t bytes)
 {
 	size_t at = (size_t)(p - idle.base);
@@ -97,8 +85,8 @@ void oc_heap_idle_take(char *p, size_t bytes)
 	size_t last = (at + bytes + OC_HEAP_PAGE - 1) / OC_HEAP_PAGE;
 	long pages = 0;
 
-	for (size_t i = first / BITS; i * BITS < last; i++) {
-		uint64_t bits = bits_of(i, first, last);
+	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(last); i++) {
+		uint64_t bits = oc_heap_bits(i, first, last);
 
 		if (!(__atomic_load_n(&idle.pages[i], __ATOMIC_RELAXED) & bits))
 			continue;
@@ -113,8 +101,8 @@ static void keep(size_t first, size_t last)
 {
 	long pages = 0;
 
-	for (size_t i = first / BITS; i * BITS < last; i++) {
-		uint64_t bits = bits_of(i, first, last);
+	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(last); i++) {
+		uint64_t bits = oc_heap_bits(i, first, last);
 
 		bits &= ~__atomic_fetch_or(&idle.pages[i], bits, __ATOMIC_RELAXED);
 		pages += __builtin_popcountll(bits);

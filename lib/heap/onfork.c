@@ -6,11 +6,10 @@
 #include <sys/mman.h>
 
 #include "base/quiet.h"
+#include "heap/bits.h"
 #include "heap/span.h"
 #include "heap/static_data.h"
 #include "heap/table.h"
-
-#define BITS ((size_t)64)
 
 enum { ABSENT, EMPTY, KINDS };
 
@@ -24,7 +23,7 @@ static struct {
 
 int oc_heap_onfork_create(char *base, size_t size)
 {
-	size_t words = (size / OC_HEAP_PAGE + BITS - 1) / BITS;
+	size_t words = oc_heap_words(size / OC_HEAP_PAGE);
 	size_t bytes = KINDS * words * sizeof(uint64_t);
 	uint64_t *table = oc_heap_table_map(bytes, true);
 
@@ -53,17 +52,13 @@ bool oc_heap_onfork_is(int advice)
 static void mark(int kind, size_t first, size_t last, bool set)
 {
 	size_t words = __atomic_load_n(&onfork.words, __ATOMIC_RELAXED);
-	size_t end = (last + BITS - 1) / BITS;
+	size_t end = oc_heap_words(last);
 
 	if (!set && end > words)
 		end = words;
-	for (size_t i = first / BITS; i < end; i++) {
-		uint64_t bits = UINT64_MAX;
+	for (size_t i = first / OC_HEAP_BITS; i < end; i++) {
+		uint64_t bits = oc_heap_bits(i, first, last);
 
-		if (i == first / BITS)
-			bits &= UINT64_MAX << first % BITS;
-		if (i == last / BITS)
-			bits &= ~(UINT64_MAX << last % BITS);
 		if (set)
 			__atomic_fetch_or(&onfork.pages[kind][i], bits, __ATOMIC_RELAXED);
 		else if (__atomic_load_n(&onfork.pages[kind][i], __ATOMIC_RELAXED) & bits)
@@ -99,7 +94,7 @@ void oc_heap_onfork_forget(char *p, size_t bytes)
 static int kind_of(size_t page)
 {
 	for (int kind = 0; kind < KINDS; kind++)
-		if (onfork.pages[kind][page / BITS] >> page % BITS & 1)
+		if (onfork.pages[kind][page / OC_HEAP_BITS] >> page % OC_HEAP_BITS & 1)
 			return kind;
 	return KINDS;
 }
@@ -108,7 +103,7 @@ bool oc_heap_onfork_lacks(const char *p)
 {
 	size_t page = (size_t)(p - onfork.base) / OC_HEAP_PAGE;
 
-	return page < onfork.words * BITS && kind_of(page) == ABSENT;
+	return page < onfork.words * OC_HEAP_BITS && kind_of(page) == ABSENT;
 }
 
 /* Pages [first, last), which are all seen as one piece. */
@@ -123,16 +118,16 @@ static bool take_away(size_t first, size_t last, int kind)
 
 int oc_heap_onfork_apply(void)
 {
-	size_t pages = onfork.words * BITS;
+	size_t pages = onfork.words * OC_HEAP_BITS;
 	size_t page = 0;
 
 	while (page < pages) {
 		size_t first = page;
 		int kind = kind_of(first);
 
-		if (page % BITS == 0 &&
-		    !(onfork.pages[ABSENT][page / BITS] | onfork.pages[EMPTY][page / BITS])) {
-			page += BITS;
+		if (page % OC_HEAP_BITS == 0 && !(onfork.pages[ABSENT][page / OC_HEAP_BITS] |
+						  onfork.pages[EMPTY][page / OC_HEAP_BITS])) {
+			page += OC_HEAP_BITS;
 			continue;
 		}
 		do

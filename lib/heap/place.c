@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/quiet.h"
+#include "heap/bits.h"
 #include "heap/huge.h"
 #include "heap/span.h"
 #include "heap/table.h"
@@ -17,8 +18,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-
-#define BITS 64
 
 static struct {
 	char *base;
@@ -43,7 +42,7 @@ static bool has_nodes(void)
 
 void oc_heap_place_create(char *base, size_t size)
 {
-	size_t words = (size / OC_HEAP_PAGE + BITS - 1) / BITS;
+	size_t words = oc_heap_words(size / OC_HEAP_PAGE);
 	void *table;
 
 	if (!has_nodes() && !oc_heap_thp_asks())
@@ -65,27 +64,12 @@ void oc_heap_place_destroy(void)
 	place.placed = NULL;
 }
 
-/* The bits of pages [first, end) in the word that has @first. */
-static uint64_t bits_of(size_t first, size_t end)
-{
-	size_t from = first % BITS, count = end - first;
-
-	if (count > BITS - from)
-		count = BITS - from;
-	return (~(uint64_t)0 >> (BITS - count)) << from;
-}
-
-static size_t next_word(size_t page)
-{
-	return (page / BITS + 1) * BITS;
-}
-
 static bool is_placed(size_t first, size_t end)
 {
-	for (; first < end; first = next_word(first)) {
-		uint64_t bits = bits_of(first, end);
+	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++) {
+		uint64_t bits = oc_heap_bits(i, first, end);
 
-		if ((__atomic_load_n(&place.placed[first / BITS], __ATOMIC_RELAXED) & bits) != bits)
+		if ((__atomic_load_n(&place.placed[i], __ATOMIC_RELAXED) & bits) != bits)
 			return false;
 	}
 	return true;
@@ -114,9 +98,8 @@ void oc_heap_place(char *p, size_t bytes)
 		oc_quiet_madvise(at, (end - first) * OC_HEAP_PAGE, MADV_POPULATE_WRITE);
 	else
 		touch(at, (end - first) * OC_HEAP_PAGE);
-	for (; first < end; first = next_word(first))
-		__atomic_fetch_or(&place.placed[first / BITS], bits_of(first, end),
-				  __ATOMIC_RELAXED);
+	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++)
+		__atomic_fetch_or(&place.placed[i], oc_heap_bits(i, first, end), __ATOMIC_RELAXED);
 }
 
 void oc_heap_place_forget(char *p, size_t bytes)
@@ -126,7 +109,7 @@ void oc_heap_place_forget(char *p, size_t bytes)
 
 	if (!place.placed)
 		return;
-	for (; first < end; first = next_word(first))
-		__atomic_fetch_and(&place.placed[first / BITS], ~bits_of(first, end),
+	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++)
+		__atomic_fetch_and(&place.placed[i], ~oc_heap_bits(i, first, end),
 				   __ATOMIC_RELAXED);
 }
