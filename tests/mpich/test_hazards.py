@@ -13,7 +13,7 @@ from mpi.programs import MakeProgram
 from mpi.stats import stats
 from runner import Runner
 
-from mpi import test_failures, test_hazards, test_layouts, test_neighbours, test_operators
+from mpi import test_failures, test_hazards, test_layouts, test_neighbours, test_operators, test_sorts
 
 for module, names in (
     (test_failures, ("unequal_amounts", "unequal_ends")),
@@ -23,15 +23,12 @@ for module, names in (
         test_hazards,
         (
             *("progress", "arrived", "fork", "alloc_mem_alignment", "refused", "total_decides"),
-            *("unequal_preload", "one_rank_cannot_meet", "one_rank_says_why", "thread_levels"),
-            *(
-                "errors_without_a_communicator",
-                "misuse_by_one_rank",
-                "tool_in_program",
-                "tool_in_library",
-                "mpi_by_dlopen",
-            ),
+            *("unequal_preload", "one_rank_cannot_meet", "errors_without_a_communicator", "misuse_by_one_rank"),
         ),
+    ),
+    (
+        test_sorts,
+        ("one_rank_says_why", "thread_levels", "tool_in_program", "tool_in_library", "mpi_by_dlopen"),
     ),
     (test_layouts, ("unpacked",)),
 ):
