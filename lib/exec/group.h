@@ -74,7 +74,7 @@ struct oc_group {
 	uint32_t beside;		     /* a bit for each line: event[] may hold something */
 	struct oc_op_room *rooms;	     /* free ones */
 	struct oc_wait wait;		     /* for any member */
-	int lost;			     /* the member whose death ended a wait last, or -1 */
+	int lost;			     /* the member found dead last in a wait, or -1 */
 	struct oc_keep ring;		     /* OC_BOARD_LINES places for what eager plans stage */
 	struct oc_store_policy_table stores; /* of the copies to slots, by enum oc_coll */
 	struct oc_store_policy_table brief;  /* of those in plans that do not stream */

@@ -158,20 +158,13 @@ static bool try_start(struct oc_op *op)
 	return true;
 }
 
-/* A pass in which nothing was ready: whether that will ever be, 0 or -errno. */
+/* A pass in which nothing was ready: whether that will ever be, 0 or more, or -errno. */
 static int despair(struct oc_op *op, uint32_t stuck)
 {
 	uint32_t peer = oc_steps_peer(op, stuck);
 	int err = oc_op_look_around(op, op->looks);
 
-	if (!is_gone(op, peer) || err)
-		return err;
-	/* It may have posted its last word before it left. */
-	err = oc_steps_pass(op, &stuck);
-	if (err)
-		return err;
-	op->group->lost = (int)peer;
-	return -EPIPE;
+	return !is_gone(op, peer) || err ? err : oc_steps_without(op, peer);
 }
 
 static bool try_steps(struct oc_op *op)

@@ -13,7 +13,8 @@
  * On return the send buffer may be written and the receive buffer read, and after a
  * failure too no living member is at either of them. 0; -EPIPE a member died;
  * -ENOMEM; -EMSGSIZE the members bound different amounts; -EINVAL the plan is for another
- * place or other groups, or needs more than is bound; what another member gave up for.
+ * place or other groups, or needs more than is bound; -EFAULT a buffer is at no address; what
+ * another member gave up for.
  * After a failure the operation has failed on every member that needed this one,
  * perhaps on others, and the group is in step again.
  */

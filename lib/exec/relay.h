@@ -17,7 +17,8 @@
 #include "exec/op.h"
 
 /* [off, off + len) of @peer's slot, filled from @here or, without @put, read to it; of
- * OC_SLOT_COUNT + slot, of the layout of that. 0, -ENOMEM, or -EPIPE with a peer gone. */
+ * OC_SLOT_COUNT + slot, of the layout of that. 0; -ENOMEM; -EPIPE with a peer gone; what the
+ * operation failed with meanwhile. */
 int oc_relay_move(struct oc_op *op, uint32_t peer, uint32_t slot, uint64_t off, void *here,
 		  size_t len, bool put);
 

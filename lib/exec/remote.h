@@ -7,7 +7,7 @@
  * its peers'. By what mechanism is the matter of lib/access/access.h; a slot is turned
  * into a target for it here.
  *
- * Called by op.c and the executors, in the thread of the operation.
+ * Called in the thread of the operation.
  */
 
 #include <stdbool.h>

@@ -137,13 +137,22 @@ int oc_steps_idle(struct oc_op *op, uint32_t stuck)
 	if (oc_board_posted(board, seen, seq, event))
 		return 0;
 	err = oc_op_idle(op, step->peer, oc_op_line(op, step->peer), seen);
-	/* Two events beside the word leave it as it was: who is gone may have posted this one. */
-	if (err == -EPIPE &&
-	    oc_board_posted(board, oc_group_word(group, seq, step->peer), seq, event)) {
-		group->lost = -1;
-		return 0;
-	}
-	return err;
+	return err == -EPIPE ? oc_steps_without(op, step->peer) : err;
+}
+
+/* Nor does the peer's word tell: two events beside it leave it as it was, and so does leaving the
+ * operation out, which ends the wait for a pair. */
+int oc_steps_without(struct oc_op *op, uint32_t peer)
+{
+	uint32_t stuck;
+	int moved;
+
+	op->group->lost = -1;
+	moved = oc_steps_pass(op, &stuck);
+	if (moved)
+		return moved;
+	op->group->lost = (int)peer;
+	return -EPIPE;
 }
 
 int oc_steps_pass(struct oc_op *op, uint32_t *stuck)

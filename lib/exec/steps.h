@@ -16,7 +16,11 @@ int oc_steps_pass(struct oc_op *op, uint32_t *stuck);
 /* Whom that step waits for. */
 uint32_t oc_steps_peer(const struct oc_op *op, uint32_t stuck);
 
-/* A turn of waiting for the event that step wants. 0 or -errno. */
+/* A turn of waiting for the event that step wants. 0 or more, or -errno. */
 int oc_steps_idle(struct oc_op *op, uint32_t stuck);
+
+/* @peer is gone, but may have done before what a step waits for. 1 when something was ready after
+ * all, or -errno: -EPIPE when not. */
+int oc_steps_without(struct oc_op *op, uint32_t peer);
 
 #endif

@@ -410,17 +410,34 @@ static void let_go(void)
 		share_nap_us(100);
 }
 
+/* Rank 1's part: what it waits for comes as rank 0 is about to die. */
+static void await_last(struct job *job, oc_node *node, struct oc_group *group, struct oc_step step,
+		       const struct oc_bind *bind)
+{
+	struct oc_draft draft = {.shape = {.rank = 1, .size = 2, .granule = 1}};
+	struct oc_plan *plan;
+
+	listener.job = job;
+	listener.node = node;
+	listener.start = oc_clock_ns();
+	group->wait.progress = let_go;
+	oc_draft_add(&draft, step, 0);
+	plan = plans_finish(&draft);
+	CHECK_EQ(oc_exec_inline(group, plan, bind), 0);
+	CHECK(listener.told);
+	free(plan);
+	oc_group_destroy(group);
+	oc_node_leave(node);
+}
+
 /* Of two events beside the word, posted one after the other, nothing shows in that: who posts them
  * and is gone has posted them all the same. */
 static void test_last_words(struct job *job)
 {
 	oc_node *node = job_join(job);
 	struct oc_group *group = members_join(job, node);
-	struct oc_shape shape = {.rank = (uint16_t)job->rank, .size = 2, .granule = 1};
-	struct oc_draft draft = {.shape = shape};
 	struct oc_bind bind = {0};
 	struct oc_issued op;
-	struct oc_plan *plan;
 
 	if (job->rank == 0) {
 		oc_group_issue(group, &op);
@@ -431,17 +448,27 @@ static void test_last_words(struct job *job)
 		oc_group_post(group, &op, LAST - 1);
 		job_die();
 	}
-	listener.job = job;
-	listener.node = node;
-	listener.start = oc_clock_ns();
-	group->wait.progress = let_go;
-	oc_draft_add(&draft, plans_message(OC_STEP_WAIT, 0, LAST, 0), 0);
-	plan = plans_finish(&draft);
-	CHECK_EQ(oc_exec_inline(group, plan, &bind), 0);
-	CHECK(listener.told);
-	free(plan);
-	oc_group_destroy(group);
-	oc_node_leave(node);
+	await_last(job, node, group, plans_message(OC_STEP_WAIT, 0, LAST, 0), &bind);
+}
+
+/* The same of who leaves the operation out: in a wrong program that ends the wait for a pair. */
+static void test_left_out(struct job *job)
+{
+	oc_node *node = job_join(job);
+	struct oc_group *group = members_join(job, node);
+	uint8_t pairs[4] = {0};
+	struct oc_bind bind = {.pair = pairs};
+	struct oc_step step = plans_message(OC_STEP_WAIT, 0, FIRST, 0);
+
+	if (job->rank == 0) {
+		share_hear(job, GO);
+		oc_group_skip(group);
+		job_die();
+	}
+	step.flags = OC_STEP_PAIR;
+	step.len = 1;
+	await_last(job, node, group, step, &bind);
+	CHECK_EQ(pairs[0], OC_PAIR_ABSENT);
 }
 
 int main(int argc, char **argv)
@@ -451,7 +478,7 @@ int main(int argc, char **argv)
 		{"unequal", 2, 3, test_unequal},     {"late", 3, 3, test_late},
 		{"later", 3, 3, test_later},	     {"skip", 3, 6, test_skip},
 		{"sums", 2, 5, test_sums},	     {"last_words", 2, 2, test_last_words},
-		{"late_leaf", 3, 5, test_late_leaf},
+		{"late_leaf", 3, 5, test_late_leaf}, {"left_out", 2, 2, test_left_out},
 	};
 
 	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
