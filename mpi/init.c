@@ -1,11 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* MPI_Init, MPI_Finalize and MPI_Abort. */
+#include <stdbool.h>
+
 #include "../preload/malloc.h"
 #include "adapter.h"
 #include "discovery.h"
 #include "record.h"
 #include "session.h"
 #include "start.h"
+
+static bool ends_in_finalize;
+
+static void end_world(void)
+{
+	oc_session_world_ends();
+	oc_abi_has_world = false;
+}
+
+static int self_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	end_world();
+	return MPI_SUCCESS;
+}
+
+static int self_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
+/* What hangs on MPI_COMM_SELF is deleted before MPI_Finalize does anything else, what was attached
+ * last first, and a program's callbacks may communicate (MPI 4.1, 11.2.4). Ours comes after them.
+ */
+static bool end_with_self(void)
+{
+	int key;
+	bool attached;
+
+	if (pmpi()->Comm_create_keyval(self_copied, self_deleted, &key, NULL))
+		return false;
+	attached = !pmpi()->Comm_set_attr(oc_abi.comm_self, key, NULL);
+	pmpi()->Comm_free_keyval(&key);
+	return attached;
+}
 
 /* What MPI_Init left to the program. */
 static int initialised(int err)
@@ -18,6 +55,7 @@ static int initialised(int err)
 	oc_abi_has_world = true;
 	if (!oc_session_has_begun())
 		oc_start(NULL);
+	ends_in_finalize = oc_adapter.active && end_with_self();
 	return err;
 }
 
@@ -37,8 +75,9 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 
 OC_EXPORT int PMPI_Finalize(void)
 {
-	oc_session_world_ends();
-	oc_abi_has_world = false;
+	/* With a session of the program's about, MPICH deletes what hangs on MPI_COMM_SELF later. */
+	if (!ends_in_finalize || oc_session_is_live())
+		end_world();
 	return pmpi()->Finalize();
 }
 

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "../preload/malloc.h"
 #include "adapter.h"
@@ -26,9 +27,10 @@
 
 static struct {
 	pthread_mutex_t lock; /* but for asked */
-	unsigned int live;    /* sessions of the program */
-	atomic_uint asked;    /* communicators of several processes it has, or is making */
-	bool settled;	      /* the first one has been made */
+	MPI_Session *given;   /* the program's, as many as are live; room for one more */
+	unsigned int live;
+	atomic_uint asked; /* communicators of several processes it has, or is making */
+	bool settled;	   /* the first one has been made */
 	bool begun;
 	bool open; /* own */
 	MPI_Session own;
@@ -136,6 +138,16 @@ bool oc_session_has_begun(void)
 	return begun;
 }
 
+bool oc_session_is_live(void)
+{
+	bool live;
+
+	pthread_mutex_lock(&state.lock);
+	live = state.live;
+	pthread_mutex_unlock(&state.lock);
+	return live;
+}
+
 void oc_session_world_ends(void)
 {
 	pthread_mutex_lock(&state.lock);
@@ -146,6 +158,27 @@ void oc_session_world_ends(void)
 	pthread_mutex_unlock(&state.lock);
 }
 
+static bool make_room(void)
+{
+	MPI_Session *given = realloc(state.given, (state.live + 1) * sizeof(*given));
+
+	if (given)
+		state.given = given;
+	return given != NULL;
+}
+
+/* Whether it was one of the program's: what is not is the MPI's to report. */
+static bool take_back(const MPI_Session *session)
+{
+	for (unsigned int i = 0; session && i < state.live; i++) {
+		if (state.given[i] != *session)
+			continue;
+		state.given[i] = state.given[--state.live];
+		return true;
+	}
+	return false;
+}
+
 OC_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
 	bool first;
@@ -154,6 +187,10 @@ OC_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Sessi
 	if (!pmpi()->Session_init)
 		return MPI_ERR_UNSUPPORTED_OPERATION;
 	pthread_mutex_lock(&state.lock);
+	if (!make_room()) {
+		pthread_mutex_unlock(&state.lock);
+		return MPI_ERR_NO_MEM;
+	}
 	first = !state.live && !state.open && !oc_abi_has_world;
 	if (first)
 		oc_start_before();
@@ -163,7 +200,7 @@ OC_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Sessi
 		open_own(info);
 	oc_malloc_bypass--;
 	if (!err)
-		state.live++;
+		state.given[state.live++] = *session;
 	else if (first)
 		oc_discovery_withdraw();
 	pthread_mutex_unlock(&state.lock);
@@ -190,7 +227,7 @@ OC_EXPORT int PMPI_Session_finalize(MPI_Session *session)
 	if (!pmpi()->Session_finalize)
 		return MPI_ERR_UNSUPPORTED_OPERATION;
 	pthread_mutex_lock(&state.lock);
-	if (state.live && !--state.live)
+	if (take_back(session) && !state.live)
 		end();
 	pthread_mutex_unlock(&state.lock);
 	return pmpi()->Session_finalize(session);

@@ -10,7 +10,10 @@
  */
 bool oc_session_has_begun(void);
 
-/* At MPI_Finalize: ends what MPI_Init or, if none is left, sessions have begun. */
+/* Whether the program has a session. */
+bool oc_session_is_live(void);
+
+/* At MPI_Finalize, once or again: ends what MPI_Init or, if none is left, sessions have begun. */
 void oc_session_world_ends(void);
 
 #endif

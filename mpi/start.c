@@ -215,6 +215,30 @@ static void begin_messages(void)
 		oc_look_begin();
 }
 
+/* All or nothing. */
+static bool set_up(MPI_Comm node_comm, int node_size)
+{
+	if (map_world(node_comm, node_size) || oc_typemap_setup())
+		return false;
+	if (oc_comm_setup())
+		goto out_typemap;
+	if (oc_inter_setup())
+		goto out_comm;
+	return true;
+out_comm:
+	oc_comm_teardown();
+out_typemap:
+	oc_typemap_teardown();
+	return false;
+}
+
+static void take_down(void)
+{
+	oc_inter_teardown();
+	oc_comm_teardown();
+	oc_typemap_teardown();
+}
+
 static void leave(void)
 {
 	oc_group_forget(oc_adapter.node);
@@ -263,6 +287,7 @@ static const char *start_node(MPI_Comm node_comm)
 {
 	const char *why;
 	int rank, size;
+	bool ready;
 
 	if (pmpi()->Comm_size(node_comm, &size) || pmpi()->Comm_rank(node_comm, &rank))
 		return cannot_tell;
@@ -283,8 +308,10 @@ static const char *start_node(MPI_Comm node_comm)
 		leave();
 		return "this machine's ranks cannot join";
 	}
-	if (!all_agree(node_comm, !map_world(node_comm, size) && !oc_typemap_setup() &&
-					  !oc_comm_setup() && !oc_inter_setup())) {
+	ready = set_up(node_comm, size);
+	if (!all_agree(node_comm, ready)) {
+		if (ready)
+			take_down();
 		leave();
 		return "the MPI refused what has to be set up";
 	}
@@ -404,9 +431,7 @@ void oc_stop(void)
 
 	if (oc_adapter.active) {
 		oc_adapter.active = false;
-		oc_inter_teardown();
-		oc_comm_teardown();
-		oc_typemap_teardown();
+		take_down();
 		oc_look_end();
 		quiet = oc_procvm_end();
 		oc_record_finish();

@@ -5,6 +5,7 @@
  * sessions across    one that was there before, and stays after MPI_Finalize
  * sessions again     sessions one after the other
  * sessions two       two at once, of which the first ends first
+ * sessions wrong     one rank ends a session that there is not, and goes on
  * sessions backwards ranks in another order than the world's
  * sessions part      some of the ranks have a communicator before all have one
  * sessions threads   threads each with a communicator of all, made at once
@@ -65,6 +66,24 @@ static void only(void)
 	MPI_Comm comm = comm_of(session, "only");
 
 	moves_do(comm, 1);
+	MPI_Comm_free(&comm);
+	MPI_Session_finalize(&session);
+}
+
+static void wrong(void)
+{
+	MPI_Session session, none = MPI_SESSION_NULL;
+	MPI_Comm comm;
+	int rank;
+
+	if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session))
+		pattern_fail("no session");
+	comm = comm_of(session, "wrong");
+	moves_do(comm, 1);
+	MPI_Comm_rank(comm, &rank);
+	if (rank == 1 && !MPI_Session_finalize(&none))
+		pattern_fail("the end of no session");
+	moves_do(comm, 2);
 	MPI_Comm_free(&comm);
 	MPI_Session_finalize(&session);
 }
@@ -221,9 +240,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} ways[] = {
-		{"only", only},	  {"inside", inside},	{"across", across},
-		{"again", again}, {"two", two},		{"backwards", backwards},
-		{"part", part},	  {"threads", threads}, {"without", only},
+		{"only", only},		  {"wrong", wrong}, {"inside", inside},
+		{"across", across},	  {"again", again}, {"two", two},
+		{"backwards", backwards}, {"part", part},   {"threads", threads},
+		{"without", only},
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)

@@ -21,7 +21,7 @@ RANKS = 3
 COPIES = 16
 VARIABLES = 4
 #: Ways of sessions in which all is served that each rank does.
-SERVED = {"only": 1, "again": 1, "inside": 7, "across": 8, "two": 4, "backwards": 1}
+SERVED = {"only": 1, "wrong": 2, "again": 1, "inside": 7, "across": 8, "two": 4, "backwards": 1}
 
 #: What docs/tuning.md tells users of long gets to say to Open MPI 5; nothing to others.
 ONE_COPY = {"OMPI_MCA_btl_sm_flags": "send,inplace,rdma-remote-completion"}
@@ -37,13 +37,25 @@ def has_sessions(runner: Runner) -> bool:
     return not subprocess.run(argv, input=text, text=True, capture_output=True, check=False, env=env).returncode
 
 
-def compare(runner: Runner, program: Path, *argv: str, least: str = "1", ranks: int = RANKS) -> Path:
-    """Runs what the MPI alone can run, too; the statistics. @least: what ONECOPY_MIN is, nothing for the default."""
+def compare(
+    runner: Runner,
+    program: Path,
+    *argv: str,
+    least: str = "1",
+    ranks: int = RANKS,
+    spare: int = 0,
+    timeout: float = 150,
+) -> Path:
+    """Runs what the MPI alone can run, too; the statistics. @least: what ONECOPY_MIN is, nothing for the default;
+    @spare: how often it may fail."""
     path = runner.cwd / "stats"
     env = {"ONECOPY_STATS": str(path)} | ({"ONECOPY_MIN": least} if least else {})
     try:
-        runner.mpirun(ranks, program, *argv, env=env)
+        runner.mpirun(ranks, program, *argv, env=env, timeout=timeout)
     except JobError:
+        if spare:
+            path.unlink(missing_ok=True)
+            return compare(runner, program, *argv, least=least, ranks=ranks, spare=spare - 1, timeout=timeout)
         if runner.mpirun(ranks, program, *argv, preload=False, check=False).returncode == 0:
             raise
         pytest.skip("the MPI alone cannot run this")
@@ -77,10 +89,12 @@ def test_between_groups(runner: Runner, program: MakeProgram, seed: int, least: 
     assert not [cell for cell in cells if cell["outcome"] == "served" and not cell["data"]]
 
 
-WAYS = ("only", "again", "inside", "across", "two", "backwards", "part", "threads")
+WAYS = ("only", "wrong", "again", "inside", "across", "two", "backwards", "part", "threads")
 
 
-@pytest.mark.parametrize("how", [longform.param(how, short=how in ("only", "across"), minutes=0.2) for how in WAYS])
+@pytest.mark.parametrize(
+    "how", [longform.param(how, short=how in ("only", "wrong", "across"), minutes=0.2) for how in WAYS]
+)
 def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
     """Communicators of sessions are served as all others, with and without MPI_Init; where the first one has not all
     ranks, or ranks differ in which is the first, as threads may make them, none is."""
@@ -88,9 +102,13 @@ def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
         pytest.skip(f"{runner.mpi.name} has no sessions")
     if how == "again" and runner.mpi.name in ONE_SESSION:
         pytest.skip(f"{runner.mpi.name} alone crashes in its second session")
+    if how == "wrong" and runner.mpi.name != "openmpi5":
+        pytest.skip(f"{runner.mpi.name} ends the program")
     if how == "threads" and runner.mpi.name == "openmpi5":
         pytest.skip("Open MPI 5 alone hangs where threads make communicators of groups at once")
-    path = compare(runner, program("sessions", "-pthread"), how)
+    # MPICH 5 alone hangs in the second session once in hundreds of times, the more so the more there is to do.
+    again = {"spare": 2, "timeout": 40} if how == "again" else {}
+    path = compare(runner, program("sessions", "-pthread"), how, **again)
     if how in SERVED:
         assert (
             served(path, "bcast") == served(path, "allreduce") == [SERVED[how]] * (3 if how == "again" else 1) * RANKS
@@ -124,6 +142,12 @@ def test_communicators(runner: Runner, program: MakeProgram) -> None:
     """Callbacks of attributes, MPI_Comm_dup_with_info and their like."""
     path = compare(runner, program("copies"))
     assert served(path, "bcast") == served(path, "allgather") == [COPIES] * RANKS
+
+
+def test_last_words(runner: Runner, program: MakeProgram) -> None:
+    """Callbacks of MPI_COMM_SELF's attributes communicate in MPI_Finalize, and are served as before it."""
+    path = compare(runner, program("lastwords"))
+    assert served(path, "bcast") == served(path, "allgather") == [4] * RANKS
 
 
 def test_tool_interface(runner: Runner, program: MakeProgram) -> None:
