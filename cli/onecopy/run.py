@@ -286,6 +286,8 @@ def run_counted(path: str, command: Sequence[str], env: dict[str, str], style: s
     """Runs it with the ranks' records in a directory, and says what is in them. The status to end with."""
     from onecopy import record
 
+    if "ONECOPY_STATS" in env:
+        note("ONECOPY_STATS is not heeded beside --stats and --profile: leave one of them out")
     with contextlib.ExitStack() as stack:
         try:
             where = stack.enter_context(record.directory(shared=launch.has_other_nodes(command, env)))

@@ -226,6 +226,12 @@ def test_without_a_library_the_program_runs_untouched(onecopy: Command, fake_mpi
     assert "ONECOPY_LIBDIR" in done.stderr
 
 
+def test_two_places_for_statistics(onecopy: Command, fake_mpi: Path, tmp_path: Path) -> None:
+    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_STATS": str(tmp_path / "file")}
+    assert "ONECOPY_STATS is not heeded" in onecopy("run", "--stats", "true", env=env).stderr
+    assert "ONECOPY_STATS" not in onecopy("run", "true", env=env).stderr
+
+
 def test_text_without_interpreter_line_runs_in_a_shell(onecopy: Command, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("exit 9\n")
