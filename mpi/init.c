@@ -75,7 +75,8 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 
 OC_EXPORT int PMPI_Finalize(void)
 {
-	/* With a session of the program's about, MPICH deletes what hangs on MPI_COMM_SELF later. */
+	/* With a session of the program's about, MPICH deletes what hangs on MPI_COMM_SELF later.
+	 */
 	if (!ends_in_finalize || oc_session_is_live())
 		end_world();
 	return pmpi()->Finalize();

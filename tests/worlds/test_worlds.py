@@ -107,8 +107,8 @@ def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
     if how == "threads" and runner.mpi.name == "openmpi5":
         pytest.skip("Open MPI 5 alone hangs where threads make communicators of groups at once")
     # MPICH 5 alone hangs in the second session once in hundreds of times, the more so the more there is to do.
-    again = {"spare": 2, "timeout": 40} if how == "again" else {}
-    path = compare(runner, program("sessions", "-pthread"), how, **again)
+    again = how == "again"
+    path = compare(runner, program("sessions", "-pthread"), how, spare=2 if again else 0, timeout=40 if again else 60)
     if how in SERVED:
         assert (
             served(path, "bcast") == served(path, "allreduce") == [SERVED[how]] * (3 if how == "again" else 1) * RANKS
