@@ -157,7 +157,7 @@ static int copy_all(struct oc_op *op, const struct oc_step *step)
 		ref.rank = (uint16_t)p;
 		if (memory)
 			oc_op_count(op, ref.slot, p, step->len);
-		else if ((p != step->src.rank || step->src.slot != ref.slot))
+		else if (p != step->src.rank || step->src.slot != ref.slot)
 			err = move(op, ref, step->src, step->len);
 	}
 	return err;
