@@ -4,6 +4,7 @@
 
 #include "../preload/malloc.h"
 #include "adapter.h"
+#include "comm.h"
 #include "discovery.h"
 #include "record.h"
 #include "session.h"
@@ -23,21 +24,15 @@ static int self_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-static int self_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
-{
-	*flag = 0;
-	return MPI_SUCCESS;
-}
-
 /* What hangs on MPI_COMM_SELF is deleted before MPI_Finalize does anything else, what was attached
- * last first, and a program's callbacks may communicate (MPI 4.1, 11.2.4). Ours comes after them.
+ * last first, and callbacks of programs may communicate (MPI 4.1, 11.2.4). Ours comes after them.
  */
 static bool end_with_self(void)
 {
 	int key;
 	bool attached;
 
-	if (pmpi()->Comm_create_keyval(self_copied, self_deleted, &key, NULL))
+	if (pmpi()->Comm_create_keyval(oc_comm_not_copied, self_deleted, &key, NULL))
 		return false;
 	attached = !pmpi()->Comm_set_attr(oc_abi.comm_self, key, NULL);
 	pmpi()->Comm_free_keyval(&key);
@@ -75,8 +70,7 @@ OC_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provi
 
 OC_EXPORT int PMPI_Finalize(void)
 {
-	/* With a session of the program's about, MPICH deletes what hangs on MPI_COMM_SELF later.
-	 */
+	/* While the program has a session MPICH deletes what hangs on MPI_COMM_SELF later. */
 	if (!ends_in_finalize || oc_session_is_live())
 		end_world();
 	return pmpi()->Finalize();

@@ -73,6 +73,17 @@ static size_t exchange(MPI_Win win, unsigned int *got, unsigned int *put, bool l
 		expect(got[i] == (gaps && i % 2 ? UINT32_MAX : word_of(other, 0, from + i)),
 		       "what was got", i);
 	expect(got[words] == UINT32_MAX, "behind what was got", words);
+	/* What was put, got back. */
+	if (locks)
+		MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win);
+	MPI_Get(got, (int)words, MPI_UNSIGNED, other, (MPI_Aint)((size_t)rank * PART + PART / 2),
+		(int)words, MPI_UNSIGNED, win);
+	if (locks)
+		MPI_Win_unlock(other, win);
+	else
+		MPI_Win_fence(0, win);
+	for (size_t i = 0; i < words; i++)
+		expect(got[i] == word_of(rank, round, i), "what was put", i);
 	MPI_Type_free(&type);
 	return other == rank || words < LONG ? 0 : words * sizeof(*got) * (gaps ? 1 : 2);
 }

@@ -5,11 +5,8 @@
  */
 #include "moves.h"
 
-static int rank;
-
 static int last_words(MPI_Comm comm, int key, void *value, void *extra)
 {
-	(void)comm, (void)key, (void)value, (void)extra;
 	moves_do(MPI_COMM_WORLD, 3);
 	moves_do(MPI_COMM_WORLD, 4);
 	return MPI_SUCCESS;
@@ -17,7 +14,7 @@ static int last_words(MPI_Comm comm, int key, void *value, void *extra)
 
 int main(int argc, char **argv)
 {
-	int key;
+	int key, rank;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
