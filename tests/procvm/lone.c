@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "../random.h"
+#include "arenas.h"
 
 #define BYTES	((size_t)256 << 10)
 #define NOBODY	65534
@@ -254,31 +255,6 @@ static void check(const struct peer *peer, char *at, bool by_pointer)
 	free(memory);
 }
 
-static bool shows_arenas(int wanted)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	unsigned long long seen[8] = {0};
-	char line[512];
-	int count = 0;
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		unsigned long long dev_major, dev_minor, ino;
-		int known = 0;
-
-		if (!strstr(line, "onecopy-heap") ||
-		    sscanf(line, "%*s %*s %*s %llx:%llx %llu", &dev_major, &dev_minor, &ino) != 3)
-			continue;
-		ino = ino << 32 | dev_major << 16 | dev_minor;
-		for (int i = 0; i < count && i < 8; i++)
-			known |= seen[i] == ino;
-		if (!known && count < 8)
-			seen[count++] = ino;
-	}
-	if (maps)
-		fclose(maps);
-	return count == wanted;
-}
-
 static void lists(void)
 {
 	struct peer peer = start(true, 0);
@@ -342,8 +318,7 @@ static void programs(void)
 	check(&peer, old, true);
 	say(&peer, 'x');
 	usleep(STALE);
-	if (old != peer.at.heap)
-		check(&peer, old, false);
+	check(&peer, old, is_in_arena(peer.pid, (uintptr_t)old));
 	check(&peer, peer.at.heap, true);
 	bury(&peer);
 }
