@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "heap/promote.h"
 #include "help.h"
 #include "lone.h"
 #include "peers.h"
@@ -164,6 +165,7 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	if (mine || !atomic_load_explicit(&served, memory_order_acquire))
 		return oc_procvm_by_system(call);
 	waited = 0;
+	oc_heap_promote_look();
 	peer = oc_procvm_peer_of(call->pid);
 	if (!peer && oc_procvm_means_stranger(call)) {
 		errno = ESRCH;

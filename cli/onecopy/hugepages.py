@@ -59,8 +59,8 @@ def judge() -> tuple[str, str]:
     had = "as for private memory" if private == "always" else "where asked for, or blocks are filled"
     why = refusal()
     if private == "madvise" and reports_free_pages() and os.environ.get("ONECOPY_THP") != "always":
-        had = "where the program asks for them"
-        dear = "the host of this virtual machine makes them dear; ONECOPY_THP=always has them all the same"
+        had = "where the program asks for them" + (", else in time" if _release() >= COLLAPSES else "")
+        dear = "the host of this virtual machine makes them dear; ONECOPY_THP=always has them at once"
         return had, f"{dear}; {why}" if why else f"good: {dear}"
     if not why:
         return had, "good: in a file system of its own"

@@ -28,6 +28,7 @@
 #include "heap/heap.h"
 #include "heap/huge.h"
 #include "heap/place.h"
+#include "heap/promote.h"
 #include "heap/static_data.h"
 
 static uint64_t arena_offset(const void *p)
@@ -144,6 +145,7 @@ static void look_at_heap(void)
 	__atomic_store_n(&operations, n, __ATOMIC_RELAXED);
 	if (!(n & (n - 1)))
 		oc_heap_thp_settle();
+	oc_heap_promote_look();
 }
 
 /* Where in the arena peers may write the receive slot. The owner of an eager plan may be gone when

@@ -3,25 +3,45 @@
 #define OC_HEAP_COLLAPSE_H
 
 /*
- * Small pages of a range made one huge page (MADV_COLLAPSE), and what huge pages cost. A
- * range is 2 MiB of the arena, aligned. Any thread; errno may change.
+ * Small pages of a range made one huge page. A range is 2 MiB of the arena, aligned. Any thread;
+ * errno may change.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <sys/mman.h>
 
-#define OC_HEAP_HUGE ((size_t)2 << 20)
+#include "base/quiet.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+#define OC_HEAP_HUGE	   ((size_t)2 << 20)
+#define OC_HEAP_HUGE_PAGES (OC_HEAP_HUGE / 4096) /* small ones in it */
 
 /* How many small pages of the range are there. Memory is mostly filled from one end to the
  * other: unless it is @sparse, a range without its last page counts as empty. */
-size_t oc_heap_resident(char *range, bool sparse);
+static inline size_t oc_heap_resident(char *range, bool sparse)
+{
+	unsigned char pages[OC_HEAP_HUGE_PAGES];
+	size_t n = 0;
 
-/* False if huge pages proved dear. Other refusals, as of a page that is in use now, and
- * by kernels that cannot collapse at all, say nothing of that. */
-bool oc_heap_collapse(char *range);
+	if (!sparse && (mincore(range + OC_HEAP_HUGE - 4096, 1, pages) || !(pages[0] & 1)))
+		return 0;
+	if (mincore(range, OC_HEAP_HUGE, pages))
+		return 0;
+	for (size_t k = 0; k < OC_HEAP_HUGE_PAGES; k++)
+		n += pages[k] & 1;
+	return n;
+}
 
-/* Whether so many huge pages took long, since oc_clock_thread_ns() was @since. */
-bool oc_heap_huge_was_slow(uint64_t since, size_t ranges);
+/* 0 or -errno: -ENOMEM without a huge page; others say nothing of that, as of a page that is in use
+ * now, and of kernels that cannot collapse at all. */
+static inline int oc_heap_collapse(char *range)
+{
+	return oc_quiet_madvise(range, OC_HEAP_HUGE, MADV_COLLAPSE) ? -errno : 0;
+}
 
 #endif

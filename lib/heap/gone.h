@@ -8,6 +8,7 @@
 #include "heap/dump.h"
 #include "heap/huge.h"
 #include "heap/place.h"
+#include "heap/promote.h"
 
 #define OC_HEAP_GONE_UNIT ((size_t)2 << 20) /* of huge.h and dump.h */
 
@@ -22,6 +23,7 @@ static inline void oc_heap_gone(char *p, size_t bytes)
 	oc_heap_place_forget(p, bytes);
 	if (from < to) {
 		oc_heap_thp_forget((char *)from, to - from);
+		oc_heap_promote_forget((char *)from, to - from);
 		oc_heap_dump_drop((char *)from, to - from);
 	}
 }

@@ -32,6 +32,7 @@
 #include "heap/move.h"
 #include "heap/onfork.h"
 #include "heap/place.h"
+#include "heap/promote.h"
 #include "heap/span.h"
 #include "heap/static_data.h"
 #include "heap/view.h"
@@ -90,6 +91,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 	oc_heap_changed_create(arena->base, arena->size);
 	oc_heap_dump_create(arena->base, arena->size);
 	oc_heap_thp_create(arena->base, arena->size);
+	oc_heap_promote_create(arena->base, arena->size);
 	oc_heap_place_create(arena->base, arena->size);
 	oc_heap_view_create(arena->base, arena->size, spare);
 	*why = "libmimalloc refuses the arena";
@@ -106,6 +108,7 @@ static int create_parts(struct oc_heap_arena *arena, const char **why)
 
 destroy_extent:
 	oc_heap_place_destroy();
+	oc_heap_promote_destroy();
 	oc_heap_thp_destroy();
 	oc_heap_dump_destroy();
 	oc_heap_changed_destroy();

@@ -35,8 +35,8 @@
  * anew while small ones come from what was kept. Then first touch costs four times what
  * small pages do. Where that is known, or two huge pages that are had for a moment before
  * the first stripe is advised take long, or a collapse later on does, blocks have small pages
- * (ONECOPY_THP=auto), until it is tried again. To collapse what collectives use again and
- * again does not pay there: docs/tuning.md.
+ * (ONECOPY_THP=auto), until it is tried again. What is kept for long is promoted all the
+ * same, in time: heap/promote.h.
  *
  * Where no user namespace can be had (containers, as a rule) and shmem_enabled is
  * "never", collapsing is all there is. With "always" a range that was touched at all
@@ -64,7 +64,7 @@
 #endif
 
 #define HUGE	    OC_HEAP_HUGE
-#define HUGE_PAGES  (HUGE / 4096)
+#define HUGE_PAGES  OC_HEAP_HUGE_PAGES
 #define DENSE	    (HUGE_PAGES - HUGE_PAGES / 16)
 #define FIRST_ALLOW ((size_t)64 << 20) /* until it is known how many share the memory */
 #define STRIPE	    ((size_t)16)       /* ranges */
@@ -73,6 +73,7 @@
 #define BORDERS	    4096
 #define TRIAL	    (OC_HEAP_THP_TRIAL / HUGE) /* ranges */
 #define TRY_AGAIN   1000000000		       /* ns */
+#define SLOW_NS	    1000000 /* a range; 512 small pages take about as long, a huge one a fifth */
 
 /* States of a range. */
 #define SEEN	1u
@@ -250,6 +251,13 @@ static void become_dear(void)
 	}
 }
 
+/* Whether so many ranges took long, since oc_clock_thread_ns() was @since. */
+static bool was_slow(uint64_t since, size_t ranges)
+{
+	return oc_env()->thp != OC_ENV_THP_ALWAYS &&
+	       oc_clock_thread_ns() - since > ranges * SLOW_NS;
+}
+
 /* Whether huge pages are cheap: has those of some ranges for a moment. What follows the block that
  * asks would not do: mimalloc 3 may have given it to another thread by now. */
 static bool try_huge(void)
@@ -263,7 +271,7 @@ static bool try_huge(void)
 	start = oc_clock_thread_ns();
 	cheap = (oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_POPULATE_WRITE) &&
 		 errno == EINVAL) ||
-		!oc_heap_huge_was_slow(start, TRIAL);
+		!was_slow(start, TRIAL);
 	oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_REMOVE);
 	advise(first, first + TRIAL, false);
 	return cheap;
@@ -297,6 +305,18 @@ static void try_advise(struct watch *watch)
 	thp.open += rest;
 }
 
+/* False if huge pages proved dear. */
+static bool collapse(char *range)
+{
+	uint64_t start = oc_clock_thread_ns();
+	int err = oc_heap_collapse(range);
+
+	if (err)
+		return err != -ENOMEM || oc_env()->thp == OC_ENV_THP_ALWAYS;
+	/* The copy takes as long as a huge page. */
+	return !was_slow(start, 2);
+}
+
 /* Takes from @work what it collapses. False if a collapse went badly. */
 static bool look_at(struct watch *watch, size_t *work)
 {
@@ -312,7 +332,7 @@ static bool look_at(struct watch *watch, size_t *work)
 			prove(watch);
 		watch->todo &= ~((uint64_t)1 << k);
 		--*work;
-		if (!oc_heap_collapse(range_at(watch->first + k)))
+		if (!collapse(range_at(watch->first + k)))
 			return false;
 	}
 	return true;

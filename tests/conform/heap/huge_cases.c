@@ -54,16 +54,17 @@ static bool is_memfd(void)
 /* KiB in huge pages of [p, p + bytes), for whole mappings that touch it; -1: all. */
 static long huge_kib(const char *p, size_t bytes)
 {
-	unsigned long from = 0, to = 0;
 	char line[512];
 	FILE *smaps = fopen("/proc/self/smaps", "r");
+	bool inside = false;
 	long sum = 0, n;
 
 	while (smaps && fgets(line, sizeof(line), smaps)) {
-		if (sscanf(line, "%lx-%lx ", &from, &to) == 2 && strchr(line, '-') < line + 17)
-			continue;
-		if (from < (unsigned long)p + bytes && to > (unsigned long)p &&
-		    sscanf(line, "ShmemPmdMapped: %ld", &n) == 1)
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			inside = from < (unsigned long)p + bytes && to > (unsigned long)p;
+		else if (inside && sscanf(line, "ShmemPmdMapped: %ld", &n) == 1)
 			sum += n;
 	}
 	if (smaps)

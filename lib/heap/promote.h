@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OC_HEAP_PROMOTE_H
+#define OC_HEAP_PROMOTE_H
+
+/*
+ * Memory that a program keeps is promoted to huge pages in time, where it had none at first
+ * touch: whole ranges of 2 MiB of live blocks and static data, all of whose small pages are
+ * there, so that memory does not grow by it. Where huge pages are dear this pays for those only
+ * that run for long. So all that it does takes at most a 64th of the time since the process
+ * began (as khugepaged is bounded, and as in Ingens, Kwon et al., OSDI 2016); and the
+ * processes of a machine do it at the same time, for each may be waited for by all.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+/* Once, before the arena is used; @base is aligned to 2 MiB, as is @size. Nothing is done where
+ * private memory has no huge pages either, even if it asks. */
+void oc_heap_promote_create(char *base, size_t size);
+void oc_heap_promote_destroy(void);
+
+/* The pages of [p, p + bytes), both multiples of 2 MiB, were given back. Any thread. */
+void oc_heap_promote_forget(char *p, size_t bytes);
+
+/* Promotes until it has taken @ns, or has been through all there is: ranges promoted. One thread at
+ * a time: others get 0 at once. errno may change. */
+size_t oc_heap_promote(uint64_t ns);
+
+/* Half seconds, as of which the last look was. */
+extern uint64_t oc_heap_promote_turn __attribute__((visibility("hidden")));
+void oc_heap_promote_begin_turn(uint64_t turn);
+
+/* Once in a call of which there are many: promotes what the time allows, if it is time. Any thread
+ * of a process that has not forked off; errno stays. */
+static inline void oc_heap_promote_look(void)
+{
+	uint64_t turn = oc_clock_coarse_ms() >> 9;
+
+	if (__builtin_expect(turn != __atomic_load_n(&oc_heap_promote_turn, __ATOMIC_RELAXED), 0))
+		oc_heap_promote_begin_turn(turn);
+}
+
+#endif
