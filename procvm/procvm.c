@@ -112,6 +112,7 @@ static ssize_t answer(struct oc_node *node, uint32_t rank, const struct oc_procv
 	saved = errno;
 	oc_procvm_drop_lists(&lists);
 	errno = saved;
+	oc_heap_promote_look();
 	return done;
 }
 
@@ -165,7 +166,6 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	if (mine || !atomic_load_explicit(&served, memory_order_acquire))
 		return oc_procvm_by_system(call);
 	waited = 0;
-	oc_heap_promote_look();
 	peer = oc_procvm_peer_of(call->pid);
 	if (!peer && oc_procvm_means_stranger(call)) {
 		errno = ESRCH;

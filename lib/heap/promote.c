@@ -21,6 +21,7 @@
 
 #define HUGE	     OC_HEAP_HUGE
 #define SHARE	     64			/* of the time since it began, one part */
+#define FIRST_NS     UINT64_C(4000000)	/* what a range is taken to take */
 #define MOST_NS	     UINT64_C(64000000) /* a turn, though it has not had one for long */
 #define LONGEST_REST 64			/* turns */
 
@@ -34,6 +35,7 @@ static struct {
 	size_t next;	 /* range */
 	uint64_t since;	 /* oc_clock_ns() */
 	uint64_t spent;	 /* ns */
+	uint64_t takes;	 /* ns: what the last range took */
 	uint64_t rest;	 /* turns to let pass once there was nothing to do, */
 	uint64_t until;	 /* and that are over at this one */
 } promote = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -50,6 +52,7 @@ void oc_heap_promote_create(char *base, size_t size)
 	promote.ranges = ranges;
 	promote.next = 0;
 	promote.spent = promote.rest = promote.until = 0;
+	promote.takes = FIRST_NS;
 	promote.since = oc_clock_ns();
 }
 
@@ -88,11 +91,14 @@ static bool is_tried(size_t i)
 static void try_range(struct turn *turn, size_t i)
 {
 	char *range = promote.base + i * HUGE;
+	uint64_t start;
 	int err;
 
 	if (is_tried(i) || oc_heap_resident(range, false) < OC_HEAP_HUGE_PAGES)
 		return;
+	start = oc_clock_ns();
 	err = oc_heap_collapse(range);
+	promote.takes = oc_clock_ns() - start;
 	turn->scarce = err == -ENOMEM;
 	if (!err)
 		turn->promoted++;
@@ -113,7 +119,7 @@ static bool look_at_run(char *run, size_t bytes, bool zeros, void *arg)
 	for (size_t i = first; i < end; i++) {
 		try_range(turn, i);
 		promote.next = i + 1;
-		turn->over = turn->scarce || oc_clock_ns() >= turn->end;
+		turn->over = turn->scarce || oc_clock_ns() + promote.takes > turn->end;
 		if (turn->over)
 			return false;
 	}
@@ -158,7 +164,7 @@ static void have_turn(uint64_t number)
 	uint64_t due = (oc_clock_ns() - promote.since) / SHARE;
 	struct turn turn;
 
-	if (number <= promote.until || due <= promote.spent)
+	if (number <= promote.until || due < promote.spent + promote.takes)
 		return;
 	due -= promote.spent;
 	turn = promote_for(due < MOST_NS ? due : MOST_NS);
