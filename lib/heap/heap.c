@@ -210,21 +210,21 @@ static struct oc_mi_heap *thread_heap(void)
 }
 
 /* mimalloc 3 may answer from elsewhere when its arena has no room. The program gets @most bytes
- * at most. */
-static void *adopt(void *p, size_t bytes, size_t most)
+ * at most, of a block that begins @before bytes earlier. */
+static void *adopt(char *p, size_t before, size_t bytes, size_t most)
 {
 	size_t usable;
 
 	if (!p)
 		return NULL;
 	if (!oc_heap_contains(p, bytes)) {
-		oc_mi.free(p);
+		oc_mi.free(p - before);
 		return NULL;
 	}
-	usable = oc_mi.usable_size(p);
+	usable = oc_mi.usable_size(p - before) - before;
 	if (usable > most)
 		usable = most;
-	oc_heap_span_add(p, usable);
+	oc_heap_span_add_after(p, usable, before);
 	oc_heap_idle_take(p, usable);
 	/* mimalloc fills one segment after the other. */
 	oc_heap_thp_prepare(p, bytes, OC_MI_SEGMENT);
@@ -268,7 +268,7 @@ static void *alloc_block(size_t bytes, size_t reserve)
 	} else {
 		mine = thread_heap();
 		if (mine)
-			p = adopt(oc_mi.malloc(mine, reserve), bytes, SIZE_MAX);
+			p = adopt(oc_mi.malloc(mine, reserve), 0, bytes, SIZE_MAX);
 	}
 	errno = saved;
 	return p;
@@ -287,7 +287,7 @@ static void *alloc_zeros(void *(*alloc)(struct oc_mi_heap *mine, size_t bytes), 
 	size_t whole = (bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
 	struct oc_mi_heap *mine = thread_heap();
 
-	return mine ? adopt(alloc(mine, whole), used_soon, whole) : NULL;
+	return mine ? adopt(alloc(mine, whole), 0, used_soon, whole) : NULL;
 }
 
 void *oc_heap_calloc(size_t bytes)
@@ -323,6 +323,7 @@ void *oc_heap_calloc(size_t bytes)
 void *oc_heap_memalign(size_t align, size_t bytes)
 {
 	struct oc_mi_heap *mine;
+	size_t before = 0;
 	int saved = errno;
 	void *p = NULL;
 
@@ -330,12 +331,13 @@ void *oc_heap_memalign(size_t align, size_t bytes)
 		return NULL;
 	if (bytes < OC_HEAP_PAGE)
 		bytes = OC_HEAP_PAGE;
-	if (bytes > EXTENT_MIN || align >= OC_HEAP_EXTENT || !oc_mi.memalign) {
+	if (bytes > EXTENT_MIN || align > OC_HEAP_SPAN_BEFORE) {
 		p = alloc_extent(align, bytes, bytes);
 	} else {
 		mine = thread_heap();
 		if (mine)
-			p = adopt(oc_mi.memalign(mine, bytes, align), bytes, SIZE_MAX);
+			p = oc_mi_memalign(mine, bytes, align, &before);
+		p = adopt(p, before, bytes, SIZE_MAX);
 	}
 	errno = saved;
 	return p;
@@ -370,7 +372,7 @@ static void release_copy(char *p, size_t usable)
 /* @empty: an extent, of which all pages were given back. */
 static void free_block(void *p, bool empty)
 {
-	size_t usable = oc_heap_span_remove(p);
+	size_t before, usable = oc_heap_span_remove(p, &before);
 	int saved = errno;
 
 	if (__builtin_expect(!usable, 0))
@@ -382,7 +384,7 @@ static void free_block(void *p, bool empty)
 		oc_heap_extent_free(p, usable, empty);
 	} else {
 		oc_heap_idle_leave(p, usable);
-		oc_mi.free(p);
+		oc_mi.free((char *)p - before);
 	}
 	errno = saved;
 }
@@ -423,11 +425,11 @@ size_t oc_heap_usable_size(const void *p)
 static bool resize_extent(void *p, size_t usable, size_t bytes)
 {
 	bool zeros = oc_heap_span_keeps_zeros(p);
-	size_t now;
+	size_t now, before;
 
 	/* The block is not in the table while its end moves: a fork meanwhile
 	 * must come from another thread, which can not rely on its content. */
-	if (!oc_heap_span_remove(p))
+	if (!oc_heap_span_remove(p, &before))
 		die_of_free(p);
 	if (bytes < usable)
 		oc_heap_onfork_forget((char *)p + bytes, usable - bytes);

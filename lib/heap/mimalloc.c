@@ -10,7 +10,8 @@
  *
  * Up to 3.1 (Debian 13 has 3.0.1) mimalloc 3 may forget that a page has aligned blocks when
  * the page goes from one thread to another, which is repaired in upstream's commit 5d98acad,
- * and then frees such a block at the wrong place: blocks overlap.
+ * and then frees such a block at the wrong place: blocks overlap. There it is not asked for
+ * any: oc_mi_memalign().
  */
 #include "heap/mimalloc.h"
 
@@ -23,6 +24,9 @@
 /* That comes with the library this is in, as in a Python wheel. Not by the name of
  * libmimalloc: whoever in the program needs that one shall get its own. */
 #define BUNDLED "libonecopy-mimalloc.so"
+
+/* How blocks of a page and more are aligned by themselves, at present. */
+#define NATURAL ((size_t)128)
 
 struct oc_mi oc_mi;
 
@@ -110,6 +114,25 @@ int oc_mi_manage(void *base, size_t size)
 	if (!manage_memory(base, size, true, pinned, true, -1, true, &arena_id))
 		return -ENOMEM;
 	return 0;
+}
+
+void *oc_mi_memalign(struct oc_mi_heap *heap, size_t bytes, size_t align, size_t *before)
+{
+	size_t room = align > NATURAL ? align : 0;
+
+	*before = 0;
+	if (oc_mi.memalign)
+		return oc_mi.memalign(heap, bytes, align);
+	for (;; room = align) {
+		char *block = oc_mi.malloc(heap, bytes + room);
+
+		if (!block)
+			return NULL;
+		*before = -(uintptr_t)block & (align - 1);
+		if (*before <= room)
+			return block + *before;
+		oc_mi.free(block);
+	}
 }
 
 struct oc_mi_heap *oc_mi_heap_create(void)

@@ -32,6 +32,10 @@ int oc_mi_load(const char **why);
  * give back to the system. 0 or -ENOMEM. One thread, after oc_mi_load(). */
 int oc_mi_manage(void *base, size_t size);
 
+/* Aligned to @align, a power of two, within a block that begins *@before bytes, below @align,
+ * earlier: that one is to be freed. NULL without memory. */
+void *oc_mi_memalign(struct oc_mi_heap *heap, size_t bytes, size_t align, size_t *before);
+
 /* A heap that allocates from that arena alone. NULL without memory. Deleted by
  * mimalloc when the thread ends; its live blocks pass to other heaps. */
 struct oc_mi_heap *oc_mi_heap_create(void);

@@ -9,7 +9,11 @@
 
 #define CHUNK	    ((size_t)32 << 20)
 #define CHUNK_PAGES (CHUNK / OC_HEAP_PAGE)
-#define ZEROS	    (UINT64_C(1) << 63) /* in a word: oc_heap_span_keep_zeros() */
+
+/* Of a word. */
+#define ZEROS	     (UINT64_C(1) << 63) /* oc_heap_span_keep_zeros() */
+#define BEFORE_SHIFT 48			 /* oc_heap_span_add_after(), in units of 16 bytes */
+#define USABLE	     ((UINT64_C(1) << BEFORE_SHIFT) - 1)
 
 /* One 8-byte word a page costs 1/512 of what is used: the table is sparse too. */
 static struct {
@@ -17,7 +21,7 @@ static struct {
 	size_t pages;
 	size_t chunks;
 	size_t table_bytes;
-	uint64_t *usable;   /* [pages]: bytes of the block that starts in that page */
+	uint64_t *words;    /* [pages]: of the block that starts in that page */
 	uint32_t *live;	    /* [chunks]: blocks that start in that chunk */
 	size_t used_chunks; /* no block was ever seen past these */
 	bool keep_all_zeros;
@@ -27,7 +31,7 @@ int oc_heap_span_create(char *base, size_t size)
 {
 	size_t pages = size / OC_HEAP_PAGE;
 	size_t chunks = (size + CHUNK - 1) / CHUNK;
-	size_t bytes = pages * sizeof(*span.usable) + chunks * sizeof(*span.live);
+	size_t bytes = pages * sizeof(*span.words) + chunks * sizeof(*span.live);
 	char *table = oc_heap_table_map(bytes, true);
 
 	if (!table)
@@ -36,16 +40,16 @@ int oc_heap_span_create(char *base, size_t size)
 	span.pages = pages;
 	span.chunks = chunks;
 	span.table_bytes = bytes;
-	span.usable = (uint64_t *)table;
-	span.live = (uint32_t *)(table + pages * sizeof(*span.usable));
+	span.words = (uint64_t *)table;
+	span.live = (uint32_t *)(table + pages * sizeof(*span.words));
 	span.used_chunks = 0;
 	return 0;
 }
 
 void oc_heap_span_destroy(void)
 {
-	munmap(span.usable, span.table_bytes);
-	span.usable = NULL;
+	munmap(span.words, span.table_bytes);
+	span.words = NULL;
 	span.pages = 0;
 }
 
@@ -54,13 +58,14 @@ static size_t page_of(const void *p)
 	return (size_t)((const char *)p - span.base) / OC_HEAP_PAGE;
 }
 
-void oc_heap_span_add(const void *p, size_t usable)
+void oc_heap_span_add_after(const void *p, size_t usable, size_t before)
 {
 	size_t page = page_of(p);
 	size_t chunk = page / CHUNK_PAGES;
 	size_t used = __atomic_load_n(&span.used_chunks, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&span.usable[page], usable, __ATOMIC_RELAXED);
+	__atomic_store_n(&span.words[page], usable | (uint64_t)before / 16 << BEFORE_SHIFT,
+			 __ATOMIC_RELAXED);
 	__atomic_fetch_add(&span.live[chunk], 1, __ATOMIC_RELAXED);
 	while (used <= chunk &&
 	       !__atomic_compare_exchange_n(&span.used_chunks, &used, chunk + 1, true,
@@ -68,29 +73,35 @@ void oc_heap_span_add(const void *p, size_t usable)
 		;
 }
 
-size_t oc_heap_span_usable(const void *p)
+void oc_heap_span_add(const void *p, size_t usable)
 {
-	return __atomic_load_n(&span.usable[page_of(p)], __ATOMIC_RELAXED) & ~ZEROS;
+	oc_heap_span_add_after(p, usable, 0);
 }
 
-size_t oc_heap_span_remove(const void *p)
+size_t oc_heap_span_usable(const void *p)
+{
+	return __atomic_load_n(&span.words[page_of(p)], __ATOMIC_RELAXED) & USABLE;
+}
+
+size_t oc_heap_span_remove(const void *p, size_t *before)
 {
 	size_t page = page_of(p);
-	size_t usable = __atomic_exchange_n(&span.usable[page], 0, __ATOMIC_RELAXED) & ~ZEROS;
+	uint64_t word = __atomic_exchange_n(&span.words[page], 0, __ATOMIC_RELAXED);
 
-	if (usable)
+	if (word)
 		__atomic_fetch_sub(&span.live[page / CHUNK_PAGES], 1, __ATOMIC_RELAXED);
-	return usable;
+	*before = (size_t)((word & ~ZEROS) >> BEFORE_SHIFT) * 16;
+	return word & USABLE;
 }
 
 void oc_heap_span_keep_zeros(const void *p)
 {
-	__atomic_fetch_or(&span.usable[page_of(p)], ZEROS, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&span.words[page_of(p)], ZEROS, __ATOMIC_RELAXED);
 }
 
 bool oc_heap_span_keeps_zeros(const void *p)
 {
-	return __atomic_load_n(&span.usable[page_of(p)], __ATOMIC_RELAXED) & ZEROS;
+	return __atomic_load_n(&span.words[page_of(p)], __ATOMIC_RELAXED) & ZEROS;
 }
 
 void oc_heap_span_keep_all_zeros(void)
@@ -142,8 +153,8 @@ void oc_heap_span_walk(oc_heap_span_found *found, void *arg)
 		if (!__atomic_load_n(&span.live[chunk], __ATOMIC_RELAXED))
 			continue;
 		while (page < end) {
-			uint64_t word = __atomic_load_n(&span.usable[page], __ATOMIC_RELAXED);
-			size_t usable = word & ~ZEROS;
+			uint64_t word = __atomic_load_n(&span.words[page], __ATOMIC_RELAXED);
+			size_t usable = word & USABLE;
 			struct run next = {.from = page, .zeros = all || (word & ZEROS)};
 
 			if (!usable) {

@@ -19,11 +19,17 @@ void oc_heap_span_destroy(void);
 
 void oc_heap_span_add(const void *p, size_t usable);
 
+/* Of a block that is aligned within one of mimalloc's, which begins @before bytes earlier: a
+ * multiple of 16 below OC_HEAP_SPAN_BEFORE. */
+#define OC_HEAP_SPAN_BEFORE ((size_t)512 << 10)
+void oc_heap_span_add_after(const void *p, size_t usable, size_t before);
+
 /* Usable bytes of the block that starts at @p, 0 if none does. */
 size_t oc_heap_span_usable(const void *p);
 
-/* The same, and forgets it; of racing calls one gets the size, the others 0. */
-size_t oc_heap_span_remove(const void *p);
+/* The same, and forgets it; of racing calls one gets the size, the others 0. What was before it is
+ * in *@before. */
+size_t oc_heap_span_remove(const void *p, size_t *before);
 
 /* The program relies on it that what it has not written of the block at @p is zeros: calloc. Until
  * the block is removed. */

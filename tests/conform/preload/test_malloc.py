@@ -52,7 +52,7 @@ def test_freed_by_threads(preloaded: Preloaded) -> None:
 
 @AS_ROOT
 def test_freed_of_locked(preloaded: Preloaded) -> None:
-    preloaded("freed_cases", "locked", limits="-v 3000000")
+    preloaded("freed_cases", "locked", limits="-v 5000000")
 
 
 @pytest.mark.parametrize("case", ["protected", "locked_block", "discarded", "bound"])

@@ -125,6 +125,8 @@ static char *range(size_t i)
 /* Of live blocks those that are there to the last page, and that are theirs from end to end. */
 static void test_whole_ranges(void)
 {
+	size_t before;
+
 	begin();
 	oc_heap_span_add(range(10) + PAGE, 4 * HUGE);
 	missing[12] = 1;
@@ -141,7 +143,7 @@ static void test_whole_ranges(void)
 	missing[12] = 0;
 	EXPECT(oc_heap_promote(FOREVER) == 2);
 	EXPECT(asked_in_all() == 6 && asked[12] == 1 && asked[13] == 2);
-	EXPECT(oc_heap_span_remove(range(20)));
+	EXPECT(oc_heap_span_remove(range(20), &before) && !before);
 	oc_heap_promote_forget(range(20), 2 * HUGE);
 	EXPECT(oc_heap_promote(FOREVER) == 0);
 	end();
