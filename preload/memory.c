@@ -18,6 +18,7 @@
 #include "heap/changed.h"
 #include "heap/heap.h"
 #include "heap/onfork.h"
+#include "heap/promote.h"
 #include "heap/span.h"
 #include "heap/static_data.h"
 
@@ -106,6 +107,8 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 	}
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
+	if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
+		oc_heap_promote_advise(p, bytes, advice == MADV_HUGEPAGE);
 	return oc_hooked_madvise(p, bytes, advice);
 }
 

@@ -404,6 +404,8 @@ int oc_heap_discard(char *p, size_t bytes)
 		/* The block is what it was, as to huge pages and core files too. */
 		if (at && bytes)
 			oc_heap_place_forget(at, whole);
+		if (at == p && bytes)
+			oc_heap_promote_forget(at, whole);
 		oc_heap_span_keep_all_zeros();
 		return MADV_REMOVE;
 	}

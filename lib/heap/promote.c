@@ -17,6 +17,7 @@
 #include "heap/bits.h"
 #include "heap/collapse.h"
 #include "heap/span.h"
+#include "heap/static_data.h"
 #include "heap/table.h"
 
 #define HUGE	     OC_HEAP_HUGE
@@ -63,15 +64,39 @@ void oc_heap_promote_destroy(void)
 	promote.tried = NULL;
 }
 
+static void set_tried(size_t first, size_t end, bool tried)
+{
+	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++) {
+		uint64_t bits = oc_heap_bits(i, first, end);
+
+		if (tried)
+			__atomic_fetch_or(&promote.tried[i], bits, __ATOMIC_RELAXED);
+		else
+			__atomic_fetch_and(&promote.tried[i], ~bits, __ATOMIC_RELAXED);
+	}
+}
+
 void oc_heap_promote_forget(char *p, size_t bytes)
 {
-	size_t first = (size_t)(p - promote.base) / HUGE, end = first + bytes / HUGE;
+	size_t off = (size_t)(p - promote.base);
 
-	if (!promote.tried)
+	if (promote.tried)
+		set_tried(off / HUGE, (off + bytes + HUGE - 1) / HUGE, false);
+}
+
+void oc_heap_promote_advise(const void *p, size_t bytes, bool huge)
+{
+	uintptr_t start = oc_heap_static.from, end = start + oc_heap_static.mapped;
+	uintptr_t from = (uintptr_t)p, to = from + bytes;
+	size_t first, last;
+
+	if (!promote.tried || oc_heap_is_copy || to < from || from >= end || to <= start)
 		return;
-	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++)
-		__atomic_fetch_and(&promote.tried[i], ~oc_heap_bits(i, first, end),
-				   __ATOMIC_RELAXED);
+	from = from < start ? start : from;
+	to = to > end ? end : to;
+	first = (size_t)(oc_heap_static.at + (from - start) - promote.base) / HUGE;
+	last = (size_t)(oc_heap_static.at + (to - 1 - start) - promote.base) / HUGE;
+	set_tried(first, last + 1, !huge);
 }
 
 struct turn {

@@ -11,6 +11,7 @@
  * processes of a machine do it at the same time, for each may be waited for by all.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,12 @@
 void oc_heap_promote_create(char *base, size_t size);
 void oc_heap_promote_destroy(void);
 
-/* The pages of [p, p + bytes), both multiples of 2 MiB, were given back. Any thread. */
+/* The pages of [p, p + bytes) were given back: ranges it touches are tried anew. Any thread. */
 void oc_heap_promote_forget(char *p, size_t bytes);
+
+/* What the program has said of [p, p + bytes), in static data or not. The kernel does not know of
+ * that when it is asked for huge pages at the other address of it (static_data.h). Any thread. */
+void oc_heap_promote_advise(const void *p, size_t bytes, bool huge);
 
 /* Promotes until it has taken @ns, or has been through all there is: ranges promoted. One thread at
  * a time: others get 0 at once. errno may change. */

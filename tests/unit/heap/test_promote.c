@@ -17,6 +17,7 @@
 #include "base/thp.h"
 #include "heap/promote.h"
 #include "heap/span.h"
+#include "heap/static_data.h"
 #include "../expect.h"
 
 #define HUGE	 ((size_t)2 << 20)
@@ -144,8 +145,29 @@ static void test_whole_ranges(void)
 	EXPECT(oc_heap_promote(FOREVER) == 2);
 	EXPECT(asked_in_all() == 6 && asked[12] == 1 && asked[13] == 2);
 	EXPECT(oc_heap_span_remove(range(20), &before) && !before);
-	oc_heap_promote_forget(range(20), 2 * HUGE);
+	oc_heap_promote_forget(range(20) + PAGE, HUGE);
 	EXPECT(oc_heap_promote(FOREVER) == 0);
+	end();
+}
+
+/* Of static data the program speaks by its other address: ranges it touches, and no more. */
+static void test_advice(void)
+{
+	char *array = range(200) + PAGE;
+
+	begin();
+	oc_heap_span_add(range(50), 8 * HUGE);
+	oc_heap_static = (struct oc_heap_static){
+		.from = (uintptr_t)array, .bytes = 6 * HUGE, .mapped = 6 * HUGE, .at = range(51)};
+	oc_heap_promote_advise(array - 4 * HUGE, 4 * HUGE, false);
+	oc_heap_promote_advise(array + 6 * HUGE, HUGE, false);
+	oc_heap_promote_advise(array - PAGE, 2 * PAGE, false);
+	oc_heap_promote_advise(array + 3 * HUGE - PAGE, HUGE, false);
+	oc_heap_promote_advise(array + 5 * HUGE, 4 * HUGE, false);
+	oc_heap_promote_advise(array + 3 * HUGE, HUGE, true);
+	EXPECT(oc_heap_promote(FOREVER) == 5);
+	EXPECT(!asked[51] && !asked[53] && !asked[56]);
+	oc_heap_static = (struct oc_heap_static){0};
 	end();
 }
 
@@ -245,6 +267,7 @@ int main(void)
 	base = room + (HUGE - (uintptr_t)room % HUGE) % HUGE;
 	now = UINT64_C(1000000) * MS;
 	test_whole_ranges();
+	test_advice();
 	test_refusals();
 	test_where_plain_memory_has_none();
 	test_share_of_the_time();
