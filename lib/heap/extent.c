@@ -68,7 +68,8 @@ void oc_heap_extent_destroy(void)
 
 static size_t granules(size_t bytes)
 {
-	return (bytes + OC_HEAP_EXTENT - 1) / OC_HEAP_EXTENT;
+	/* Of any size: a program may ask for SIZE_MAX bytes. */
+	return bytes / OC_HEAP_EXTENT + (bytes % OC_HEAP_EXTENT != 0);
 }
 
 static size_t granule_of(const void *p)

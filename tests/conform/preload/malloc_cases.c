@@ -73,14 +73,25 @@ static void errors(void)
 	CHECK(posix_memalign(&p, 24, 64 * KIB) == EINVAL && p == &p);
 	CHECK(posix_memalign(&p, 64, all) == ENOMEM && p == &p);
 
-	p = hide(malloc(1 * MIB));
-	q = hide(p);
-	memset(p, 5, 1 * MIB);
-	errno = 0;
-	CHECK(!hide(realloc(p, all)) && errno == ENOMEM);
-	CHECK(((char *)q)[MIB - 1] == 5);
-	errno = 77;
-	free(q);
+	for (size_t bytes = MIB; bytes <= 64 * MIB; bytes *= 64) {
+		volatile size_t sizes[] = {all, all + 1, SIZE_MAX - 2 * MIB + 2, half + 1};
+
+		p = hide(malloc(bytes));
+		memset(p, 5, bytes);
+		for (int i = 0; i < 4; i++) {
+			q = hide(p);
+			errno = 0;
+			CHECK(!hide(realloc(p, sizes[i])) && errno == ENOMEM);
+			p = q;
+			/* It is nobody else's. */
+			q = hide(malloc(bytes));
+			memset(q, 6, bytes);
+			free(q);
+			CHECK(((char *)p)[0] == 5 && !memcmp(p, (char *)p + 1, bytes - 1));
+		}
+		errno = 77;
+		free(p);
+	}
 	free(hide(malloc(100 * MIB)));
 	free(hide(malloc(1 * MIB)));
 	CHECK(errno == 77);
