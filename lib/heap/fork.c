@@ -213,6 +213,8 @@ static void prepare(void)
 		oc_heap_span_walk(found_live, NULL);
 	if (state.live && !open_turn())
 		oc_note("no descriptors to hand the shared heap to a forked child");
+	if (state.turn[1] >= 0)
+		state.copy.parent = getpid();
 	if (state.turn[1] >= 0 && oc_heap_fd() < 0)
 		open_view();
 	errno = saved;
@@ -275,23 +277,37 @@ static int fill_copy(void)
 	return err ? err : oc_heap_onfork_apply();
 }
 
-/* It does when this process is held (held.h). If it died, nobody writes any more. */
+/* It does when this process is held (held.h). If it died, nobody writes any more; in a PID
+ * namespace of its own a child does not see that, and takes it for alive. */
 static bool parent_went_on(void)
 {
 	struct pollfd turn = {.fd = state.copy.turn};
+	pid_t parent;
 
-	return syscall(SYS_ppoll, &turn, 1, &(struct timespec){0}, NULL, 0) == 1 &&
-	       (turn.revents & POLLERR) && getppid() == state.copy.parent;
+	if (syscall(SYS_ppoll, &turn, 1, &(struct timespec){0}, NULL, 0) != 1 ||
+	    !(turn.revents & POLLERR))
+		return false;
+	parent = getppid();
+	return !parent || parent == state.copy.parent;
 }
 
-/* A parent that waits may want to know whom for. */
+/* A parent that waits may want to know whom for. One that dies now leaves a signal, which is not
+ * the program's. */
 static int name_self(void)
 {
 	pid_t self = getpid();
+	sigset_t pending, pipe;
 
 	if (parent_went_on())
 		return -ESTALE;
-	return write(state.copy.turn, &self, sizeof(self)) == sizeof(self) ? 0 : -EPIPE;
+	sigpending(&pending);
+	if (write(state.copy.turn, &self, sizeof(self)) == sizeof(self))
+		return 0;
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	if (!sigismember(&pending, SIGPIPE))
+		sigtimedwait(&pipe, NULL, &(struct timespec){0});
+	return parent_went_on() ? -ESTALE : 0;
 }
 
 static int settle_now_or_later(void)
@@ -327,7 +343,6 @@ static void make_copy(void)
 	copy->mapping[1] =
 		(struct oc_heap_mapping){(char *)oc_heap_static.from, oc_heap_static.mapped};
 	copy->turn = state.turn[1];
-	copy->parent = getppid();
 	copy->count = 0;
 	/* The hole fork left must belong to the arena: were it reused, blocks of the C
 	 * library would be taken for ours. And whatever fork did leave there is the

@@ -34,7 +34,7 @@ struct oc_heap_copy {
 	/* All that was mapped, MADV_DONTFORK until settled. */
 	struct oc_heap_mapping mapping[OC_HEAP_MAPPINGS];
 	int turn;	     /* write end of the parent's pipe */
-	pid_t parent;	     /* getppid() just after the fork */
+	pid_t parent;	     /* who forks, as it knows itself */
 	atomic_bool settled; /* all data is the child's own */
 };
 

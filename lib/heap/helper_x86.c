@@ -58,14 +58,16 @@ static void populate(char *at, size_t bytes)
 		call(SYS_madvise, (long)(at + i), PAGE, MADV_POPULATE_WRITE, 0);
 }
 
-/* The parent went on without us, as it does when we are stopped. If it died,
- * nobody writes any more. */
+/* As in fork.c: without us, as it does when we are stopped. */
 static bool parent_went_on(void)
 {
 	struct pollfd turn = {.fd = job->turn};
+	long parent;
 
-	return call(SYS_poll, (long)&turn, 1, 0, 0) == 1 && (turn.revents & POLLERR) &&
-	       call(SYS_getppid, 0, 0, 0, 0) == job->parent;
+	if (call(SYS_poll, (long)&turn, 1, 0, 0) != 1 || !(turn.revents & POLLERR))
+		return false;
+	parent = call(SYS_getppid, 0, 0, 0, 0);
+	return !parent || parent == job->parent;
 }
 
 static int __attribute__((noreturn)) settle(void *arg)

@@ -40,6 +40,11 @@ def test_fork_late(preloaded: Preloaded, case: str) -> None:
     preloaded("fork_late", case)
 
 
+def test_fork_died(preloaded: Preloaded) -> None:
+    """A parent that dies in the midst of fork takes nothing from its child."""
+    preloaded("fork_died")
+
+
 @pytest.mark.parametrize("case", ["user", "user_by_number", "mount", "mount_raw", "filtered"])
 def test_fork_single(preloaded: Preloaded, case: str) -> None:
     """For whoever asks the kernel a child has one thread, though another may be copying for it."""
