@@ -55,6 +55,12 @@ size_t oc_space_taken(void)
 	return __atomic_load_n(&taken, __ATOMIC_RELAXED);
 }
 
+void oc_space_keep(size_t bytes)
+{
+	if (oc_space_taken() > bytes)
+		__atomic_store_n(&taken, bytes, __ATOMIC_RELAXED);
+}
+
 size_t oc_space_arena(const struct oc_space *space)
 {
 	return least(least(2 * space->memory, space->span / 16), space->limit / 4);

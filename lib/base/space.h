@@ -26,6 +26,8 @@ void oc_space_measure(struct oc_space *space);
 void oc_space_take(size_t bytes);
 void oc_space_give(size_t bytes);
 size_t oc_space_taken(void);
+/* Of what was taken no more than that: in a forked child, which inherits less. */
+void oc_space_keep(size_t bytes);
 
 /* What an arena wants: room in each of its two parts (heap/heap.c) for all the memory,
  * as far as there are addresses. */

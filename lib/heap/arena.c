@@ -16,7 +16,8 @@
 #include "heap/mimalloc.h"
 #include "heap/span.h"
 
-#define ZERO_STEP (64 << 10)	      /* cleared from the first page found */
+#define TABLES	  512	     /* those over it are that part of it (span.c), and little more */
+#define ZERO_STEP (64 << 10) /* cleared from the first page found */
 #define ARENA_MIN ((size_t)256 << 20) /* less is not worth the trouble */
 #define GIB	  ((size_t)1 << 30)
 
@@ -178,8 +179,7 @@ void oc_heap_arena_destroy(struct oc_heap_arena *arena)
 void oc_heap_arena_publish(const struct oc_heap_arena *arena)
 {
 	own = *arena;
-	/* The tables over it are a 512th (span.c), and little more. */
-	oc_space_take(own.size + own.size / 512);
+	oc_space_take(own.size + own.size / TABLES);
 	__atomic_store_n(&oc_heap_range.base, (uintptr_t)own.base, __ATOMIC_RELAXED);
 	__atomic_store_n(&oc_heap_range.size, own.size, __ATOMIC_RELEASE);
 }
@@ -198,5 +198,7 @@ void oc_heap_become_copy(void)
 {
 	oc_file_close(&own.file, own.fd);
 	own.fd = -1;
+	/* Peers' are not inherited, nor its own where nothing in it was live. */
+	oc_space_keep(oc_heap_range.size + own.size / TABLES);
 	oc_heap_is_copy = true;
 }

@@ -121,15 +121,16 @@ static void try_range(struct turn *turn, size_t i)
 
 	if (is_tried(i) || oc_heap_resident(range, false) < OC_HEAP_HUGE_PAGES)
 		return;
+	/* Before: meanwhile it may be freed, and be another's. */
+	set_tried(i, i + 1, true);
 	start = oc_clock_ns();
 	err = oc_heap_collapse(range);
 	promote.takes = oc_clock_ns() - start;
 	turn->scarce = err == -ENOMEM;
 	if (!err)
 		turn->promoted++;
-	if (!turn->scarce)
-		__atomic_fetch_or(&promote.tried[i / OC_HEAP_BITS], (uint64_t)1 << i % OC_HEAP_BITS,
-				  __ATOMIC_RELAXED);
+	if (turn->scarce)
+		set_tried(i, i + 1, false);
 }
 
 static bool look_at_run(char *run, size_t bytes, bool zeros, void *arg)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import time
 from collections.abc import Mapping
@@ -95,6 +96,12 @@ def test_read_only(runner: Runner, program: MakeProgram, mode: str) -> None:
 @modes
 def test_fork(runner: Runner, program: MakeProgram, mode: str) -> None:
     run_mode(runner, 3, program("forks"), mode)
+
+
+def test_limit_in_a_forked_child(runner: Runner, program: MakeProgram) -> None:
+    if resource.getrlimit(resource.RLIMIT_AS)[1] != resource.RLIM_INFINITY:
+        pytest.skip("addresses are limited here")
+    runner.mpirun(3, program("child_limit"))
 
 
 # ---- 3: more ranks than cores ---------------------------------------------------------------------------------------
