@@ -2,10 +2,10 @@
 """Launchers: how the variables that `onecopy run` sets reach ranks on other nodes.
 
 On its own node a launcher hands its environment on. Elsewhere ranks start from what an agent such as ssh gives them,
-which is bare, so each launcher is told by its own means. A job on one node is started just as it would be without:
+which is bare, so each launcher is told by its own means:
 
-* Open MPI 4 and 5: the MCA parameter mca_base_env_list, by its variable; where the command has `-x`, which Open MPI 4
-  refuses beside it, `-x` as well, in every application context.
+* Open MPI 4 and 5: the MCA parameter mca_base_env_list or `-x`, whichever the user has (openmpi.py). On one node it is
+  started just as it would be without: nothing is named where no hosts are.
 * Hydra (MPICH, Intel MPI) hands its environment on unless told otherwise; `-genv` holds in any case.
 * Slurm's srun does, too, unless `--export` or SLURM_EXPORT_ENV names what goes: then ours go with it.
 
@@ -19,51 +19,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from onecopy import openmpi
+
 Command = list[str]
 Environment = dict[str, str]
 #: Of (command, place of the launcher in it, environment, names to carry): command and environment to start.
 Carrier = Callable[[Sequence[str], int, Mapping[str, str], Sequence[str]], tuple[Command, Environment]]
-
-ENV_LIST = "OMPI_MCA_mca_base_env_list"
-SEPARATOR = ";"
-PARAMETER_FILES = (".openmpi/mca-params.conf", ".prte/mca-params.conf")  # below the user's home
-
-
-def _listed_in_files(home: str) -> str:
-    """What the user's own parameter files say: a variable would take their place."""
-    for name in PARAMETER_FILES if home else ():
-        try:
-            text = (Path(home) / name).read_text(errors="replace")
-        except OSError:
-            continue
-        if match := re.search(r"^\s*mca_base_env_list\s*=\s*(.*?)\s*$", text, re.MULTILINE):
-            return match[1]
-    return ""
-
-
-def _open_mpi(
-    command: Sequence[str], at: int, env: Mapping[str, str], names: Sequence[str]
-) -> tuple[Command, Environment]:
-    words = list(command)
-    if any(word in ("-x", "--x") for word in words[at:]):
-        flags = [word for name in names for word in ("-x", f"{name}={env[name]}")]
-        return words[: at + 1] + flags + _after_colons(words[at + 1 :], flags), dict(env)
-    for i, word in enumerate(words[at:-2], at):
-        if word.lstrip("-") in ("mca", "gmca", "omca") and words[i + 1] == "mca_base_env_list":
-            words[i + 2] = SEPARATOR.join(filter(None, [words[i + 2], *_assignments(env, names)]))
-            return words, dict(env)
-    before = env.get(ENV_LIST) or _listed_in_files(env.get("HOME", ""))
-    return words, {**env, ENV_LIST: SEPARATOR.join(filter(None, [before, *_assignments(env, names)]))}
-
-
-def _assignments(env: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """A value that holds the separator cannot be said there."""
-    return [f"{name}={env[name]}" for name in names if SEPARATOR not in env[name]]
-
-
-def _after_colons(words: Sequence[str], flags: Sequence[str]) -> Command:
-    """`:` begins another application context, with options of its own."""
-    return [part for word in words for part in ([word, *flags] if word == ":" else [word])]
 
 
 def _hydra(
@@ -103,7 +64,7 @@ WRAPPERS = {
 #: By the name of a launcher's file, links resolved; None where only the MPI tells: programs come with its launcher.
 CARRIERS: Sequence[tuple[re.Pattern[str], Carrier | None]] = (
     (re.compile(r"srun"), _srun),
-    (re.compile(r"mpi(run|exec)\.openmpi|orterun|prterun|ompirun_wrapper"), _open_mpi),
+    (re.compile(r"mpi(run|exec)\.openmpi|orterun|prterun|ompirun_wrapper"), openmpi.carry),
     (re.compile(r"mpi(run|exec)\.(hydra|mpich)"), _hydra),
     (re.compile(r"mpi(run|exec)"), None),
 )
@@ -115,23 +76,32 @@ def _carrier(word: str, open_mpi: bool) -> Carrier | None:
         for pattern, carrier in CARRIERS:
             if not pattern.fullmatch(name):
                 continue
-            return carrier or (_open_mpi if open_mpi else _hydra)
+            return carrier or (openmpi.carry if open_mpi else _hydra)
+    return None
+
+
+def _launcher(command: Sequence[str], open_mpi: bool) -> tuple[int, Carrier] | None:
+    """Where a launcher stands in a command, behind what may stand before it, and how it is told."""
+    for at, word in enumerate(command):
+        if carrier := _carrier(word, open_mpi):
+            return at, carrier
+        if at == 0 and Path(word).name not in WRAPPERS:
+            break
     return None
 
 
 HOST_OPTIONS = re.compile(r"--?(H|host|hosts|hostfile|default-hostfile|machinefile|f|w|nodelist|N|nodes)(=.*|\d.*)?")
-ALLOCATIONS = (
-    "SLURM_JOB_NODELIST",
-    "PBS_NODEFILE",
-    "LSB_DJOB_HOSTFILE",
-    "PE_HOSTFILE",
-    "OMPI_MCA_orte_default_hostfile",
-)
+ALLOCATIONS = ("SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE")
 
 
-def has_other_nodes(command: Sequence[str], env: Mapping[str, str]) -> bool:
+def has_other_nodes(command: Sequence[str], env: Mapping[str, str], open_mpi: bool = True) -> bool:
     """Whether ranks may be on other nodes: a launcher is told of hosts, or a batch system has given some."""
-    return any(HOST_OPTIONS.fullmatch(word) for word in command) or any(name in env for name in ALLOCATIONS)
+    found = _launcher(command, open_mpi)
+    if any(name in env for name in ALLOCATIONS):
+        return True
+    if found and found[1] is openmpi.carry:
+        return openmpi.has_hosts(command, found[0], env)
+    return any(HOST_OPTIONS.fullmatch(word) for word in command)
 
 
 def carry(
@@ -143,11 +113,15 @@ def carry(
 ) -> tuple[Command, Environment]:
     """The command and the environment to start it in, so that the variables `names` of `env` reach every rank.
     `open_mpi`: the program is Open MPI's, else one of the MPICH family. Without a launcher both are as they were.
-    `own`: what a launcher that is told the ranks' values by words or variables is to have instead of them."""
-    for at, word in enumerate(command):
-        if carrier := _carrier(word, open_mpi):
-            words, variables = carrier(command, at, env, names)
-            return words, variables if carrier is _srun else {**variables, **(own or {})}
-        if at == 0 and Path(word).name not in WRAPPERS:
-            break
-    return list(command), dict(env)
+    `own`: what a launcher that is told the ranks' values by words or variables is to have instead of them.
+    openmpi.DoubtError: the ranks can be told nothing."""
+    found = _launcher(command, open_mpi)
+    own = own or {}
+    if not found:
+        return list(command), dict(env)
+    at, carrier = found
+    alike = all(env.get(name) == value for name, value in own.items())
+    if carrier is openmpi.carry and alike and not has_other_nodes(command, env, open_mpi):
+        return list(command), dict(env)
+    words, variables = carrier(command, at, env, names)
+    return words, variables if carrier is _srun else {**variables, **own}

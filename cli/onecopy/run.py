@@ -19,7 +19,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onecopy import elf, install, launch, mpi
+from onecopy import elf, install, launch, mpi, openmpi
 
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the shell's statuses for these
@@ -210,7 +210,14 @@ def carried(command: Sequence[str], env: Mapping[str, str], library: Path) -> tu
     program's: a launcher would be told of its own leaks, and end with an error."""
     names = ["LD_PRELOAD", *sorted(name for name in env if name.startswith("ONECOPY"))]
     ranks = {**env, "LD_PRELOAD": with_sanitizers(env["LD_PRELOAD"], command)}
-    return launch.carry(command, ranks, names, library.name == OPEN_MPI, {"LD_PRELOAD": env["LD_PRELOAD"]})
+    try:
+        return launch.carry(command, ranks, names, library.name == OPEN_MPI, {"LD_PRELOAD": env["LD_PRELOAD"]})
+    except openmpi.DoubtError as doubt:
+        if ranks != env:
+            note(f"cannot help, running the command without onecopy: its sanitizer has to be first, but {doubt}")
+            return list(command), own_environment()
+        note(f"ranks on other nodes run without onecopy: {doubt}")
+        return list(command), dict(env)
 
 
 def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> tuple[int, int]:
@@ -288,9 +295,10 @@ def run_counted(path: str, command: Sequence[str], env: dict[str, str], style: s
 
     if "ONECOPY_STATS" in env:
         note("ONECOPY_STATS is not heeded beside --stats and --profile: leave one of them out")
+    open_mpi = library.name == OPEN_MPI
     with contextlib.ExitStack() as stack:
         try:
-            where = stack.enter_context(record.directory(shared=launch.has_other_nodes(command, env)))
+            where = stack.enter_context(record.directory(shared=launch.has_other_nodes(command, env, open_mpi)))
         except OSError as error:
             note(f"no statistics: nowhere to keep them: {error.filename or 'a directory'}: {error.strerror}")
             where = None

@@ -218,6 +218,22 @@ def test_sanitizer_of_the_program_is_first(
     assert done.stdout == f"{stub_libs}/libonecopy-openmpi4.so\n"
 
 
+def test_where_ranks_on_other_nodes_can_be_told_nothing(onecopy: Command, stub_libs: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("-x A=1 -host a,b true\n")
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" && exit\n'
+        'echo "$LD_PRELOAD $OMPI_MCA_mca_base_env_list$*"\n'
+    )
+    mpirun.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(stub_libs)}
+    done = onecopy("run", "mpirun", "--app", "file", env=env)
+    assert done.stdout == f"{stub_libs}/libonecopy-openmpi4.so --app file\n"
+    assert done.stderr == (
+        "onecopy: ranks on other nodes run without onecopy: the ranks' variables are named for file (--app)\n"
+    )
+
+
 def test_without_a_library_the_program_runs_untouched(onecopy: Command, fake_mpi: Path, tmp_path: Path) -> None:
     env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(tmp_path), "ONECOPY_BUILD": str(tmp_path)}
     done = onecopy("run", "--stats", "sh", "-c", 'echo "[$LD_PRELOAD]"; exit 3', env=env)

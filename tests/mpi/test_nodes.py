@@ -87,6 +87,25 @@ def test_beside_the_users_own_list(runner: Runner, program: Path) -> None:
     check(runner, run(runner, "mpirun", *open_mpi(runner), "-n", "4", program, env=env), "mine")
 
 
+@pytest.mark.parametrize("said", ["-x USER_VARIABLE=mine", "-mca mca_base_env_list USER_VARIABLE=mine"])
+def test_beside_the_users_own_file(runner: Runner, program: Path, said: str) -> None:
+    """It runs, served, as without onecopy: Open MPI 4 aborts where the file and the variable meet."""
+    if runner.open_mpi() != 4:
+        pytest.skip("wants Open MPI 4")
+    (runner.cwd / "options").write_text(f"{said}\n")
+    check(runner, run(runner, "mpirun", "--tune", "options", *open_mpi(runner), "-n", "4", program), "mine")
+
+
+@pytest.mark.parametrize("said", ["-x USER_VARIABLE=mine", "-mca mca_base_env_list USER_VARIABLE=mine"])
+def test_a_file_on_one_node(runner: Runner, program: Path, said: str) -> None:
+    if runner.open_mpi() != 4:
+        pytest.skip("wants Open MPI 4")
+    (runner.cwd / "options").write_text(f"{said}\n")
+    finished = run(runner, "mpirun", "--tune", "options", "-n", "2", program, env=MPI_ENV)
+    assert [line[1] for line in hosts(finished)] == ["mine"] * 2, finished.stdout + finished.stderr
+    assert served(runner.cwd / "stats", "bcast") == [10, 10]
+
+
 def test_node_without_the_library(runner: Runner, program: Path) -> None:
     """It runs on the MPI alone; the other is served."""
     private = runner.cwd / "private"
