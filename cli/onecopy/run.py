@@ -29,7 +29,6 @@ SANITIZER = re.compile(r"lib(\w*san|clang_rt\.\w+)\b")
 #: Options that take the next word as their value; all others stand alone or use "=".
 WITH_VALUE = ("--mech", "--min")
 STYLES = ("line", "table", "json")  # of --stats
-SI_KERNEL = 0x80
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of these, what is meant to end the command.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -223,24 +222,28 @@ def carried(command: Sequence[str], env: Mapping[str, str], library: Path) -> tu
 def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> tuple[int, int]:
     """Runs a command to its end, passing signals on. Its wait status, and the last signal that was to end it, or 0.
 
-    A signal typed at the terminal reaches the command by itself, for it is in our process group; sent twice it would
-    mean "at once" to mpirun. So only those that a process sent are passed on.
+    A signal typed at the terminal or sent to our process group reaches the command by itself, for it is in that group;
+    sent twice it would mean "at once" to mpirun. So only those that were sent to us alone are passed on.
     """
+    from onecopy.witness import Witness
+
     watched = {*FORWARDED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    child = os.posix_spawn(path, list(command), env, setsigmask=before, setsigdef=DEFAULTS)
-    last = 0
-    while True:
-        info = signal.sigwaitinfo(watched)
-        if info.si_signo != signal.SIGCHLD:
-            last = info.si_signo if info.si_signo in ENDING else last
-            if info.si_code != SI_KERNEL:
-                os.kill(child, info.si_signo)
-            continue
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid == child:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return status, last
+    with contextlib.closing(Witness(FORWARDED)) as witness:
+        child = os.posix_spawn(path, list(command), env, setsigmask=before, setsigdef=DEFAULTS)
+        last = 0
+        while True:
+            number = signal.sigwaitinfo(watched).si_signo
+            if number == signal.SIGCHLD:
+                pid, status = os.waitpid(child, os.WNOHANG)
+                if pid == child:
+                    break
+                continue
+            last = number if number in ENDING else last
+            if not witness.has_seen(number) or os.getpgid(child) != os.getpgrp():
+                os.kill(child, number)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return status, last
 
 
 def end_as(status: int) -> int:

@@ -86,11 +86,9 @@ def test_ignored_signals_of_python_do_not_leak(onecopy: Command, options: list[s
     assert done.returncode == -signal.SIGPIPE
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_sent_to_us_reaches_the_command_once(
-    environment: dict[str, str], tmp_path: Path, number: signal.Signals
-) -> None:
-    program = tmp_path / "count.py"
+def counter(directory: Path, number: signal.Signals) -> Path:
+    """A program that says when it is ready and ends with 40 and how often it got a signal."""
+    program = directory / "count.py"
     program.write_text(
         "import signal, sys, time\n"
         "seen = []\n"
@@ -101,6 +99,14 @@ def test_a_signal_sent_to_us_reaches_the_command_once(
         "time.sleep(0.3)\n"
         "sys.exit(40 + len(seen))\n"
     )
+    return program
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_sent_to_us_reaches_the_command_once(
+    environment: dict[str, str], tmp_path: Path, number: signal.Signals
+) -> None:
+    program = counter(tmp_path, number)
     process = subprocess.Popen(
         [sys.executable, "-m", "onecopy", "run", "--stats", sys.executable, str(program)],
         env=environment,
@@ -114,19 +120,48 @@ def test_a_signal_sent_to_us_reaches_the_command_once(
     process.stdout.close()
 
 
+@pytest.mark.parametrize("before", [[], ["setsid"]], ids=["in our group", "in another"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_sent_to_our_group_reaches_the_command_once(
+    environment: dict[str, str], tmp_path: Path, number: signal.Signals, before: list[str]
+) -> None:
+    """As `timeout` and batch systems send it."""
+    program = counter(tmp_path, number)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onecopy", "run", "--stats", *before, sys.executable, str(program)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    os.killpg(process.pid, number)
+    assert process.wait(timeout=300) == 41
+    process.stdout.close()
+
+
+def test_nothing_of_ours_is_left_when_we_are_killed(environment: dict[str, str]) -> None:
+    """What watches for signals ends, and keeps no output open."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onecopy", "run", "--stats", "sh", "-c", "echo ready; exec sleep 300 >&- 2>&-"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.kill()
+    assert process.stdout.read() == b""
+    process.wait()
+    process.stdout.close()
+    os.killpg(process.pid, signal.SIGKILL)
+
+
 def test_terminal_signals_are_not_sent_twice(environment: dict[str, str], tmp_path: Path) -> None:
     """^C reaches the whole process group from the terminal; mpirun takes a second one for "at once"."""
-    program = tmp_path / "count.py"
-    program.write_text(
-        "import signal, sys, time\n"
-        "seen = []\n"
-        "signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
-        "print('ready', flush=True)\n"
-        "until = time.monotonic() + 300\n"
-        "while not seen and time.monotonic() < until: time.sleep(0.01)\n"
-        "time.sleep(0.3)\n"
-        "sys.exit(40 + len(seen))\n"
-    )
+    program = counter(tmp_path, signal.SIGINT)
     pid, terminal = os.forkpty()
     if pid == 0:
         os.execve(
