@@ -99,8 +99,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def note(text: str) -> None:
+    say(f"onecopy: {text}")
+
+
+def say(text: str) -> None:
+    """To stderr, if that takes it: what becomes of the command does not depend on it."""
     if sys.stderr:  # None when the caller has closed it
-        print(f"onecopy: {text}", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 def own_environment() -> dict[str, str]:
@@ -264,8 +270,7 @@ def report(where: Path, style: str, command: Sequence[str], status: int, interru
     found = stats.jobs(record.read(where))
     why = "" if found else cause.of(command, status, interrupted)
     if style == "json":
-        if sys.stderr:
-            print(stats.document(found, status, why), file=sys.stderr, flush=True)
+        say(stats.document(found, status, why))
         return
     said = [f"no statistics: {why}"] if why else []
     for number, job in enumerate(found, 1):
@@ -278,8 +283,7 @@ def report(where: Path, style: str, command: Sequence[str], status: int, interru
         said.append("each rank's `onecopy run` counts its own: `onecopy run mpirun ...` counts all")
     # At once: several of us may run side by side.
     mark = "" if found and style == "table" else "onecopy: "
-    if sys.stderr:
-        print("\n".join(mark + line for line in said), file=sys.stderr, flush=True)
+    say("\n".join(mark + line for line in said))
 
 
 def tell(library: Path, command: Sequence[str]) -> None:
@@ -313,7 +317,10 @@ def run_counted(path: str, command: Sequence[str], env: dict[str, str], style: s
             note(f"{path}: {error.strerror}")
             return NOT_EXECUTABLE
         if where:
-            report(where, style, command, status, interrupted)
+            try:
+                report(where, style, command, status, interrupted)
+            except OSError as error:
+                note(f"no statistics: {error.filename or 'a record'}: {error.strerror}")
     return end_as(status)
 
 

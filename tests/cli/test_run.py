@@ -283,6 +283,23 @@ def test_two_places_for_statistics(onecopy: Command, fake_mpi: Path, tmp_path: P
     assert "ONECOPY_STATS" not in onecopy("run", "true", env=env).stderr
 
 
+@pytest.mark.parametrize("options", [[], ["--stats"], ["--stats=json"], ["--stats=table", "--verbose"]])
+@pytest.mark.parametrize("mpi", [False, True])
+def test_notes_that_go_nowhere(
+    onecopy: Command, tmp_path: Path, fake_mpi: Path, stub_libs: Path, options: list[str], mpi: bool
+) -> None:
+    """The command runs, and its status is ours."""
+    env = {"ONECOPY_LIBDIR": str(stub_libs if mpi else tmp_path), "STUB_REPORTS": "2"}
+    env.update(PATH=f"{fake_mpi}:{os.environ['PATH']}", ONECOPY_BUILD=str(tmp_path))
+    for number, redirected in enumerate(('exec "$@" 2>/dev/full', '{ "$@"; echo $? >status; } 2>&1 >&3 | true')):
+        file = tmp_path / f"file{number}"
+        command = ["sh", "-c", f"exec 2>&-; sleep 0.1; touch {file}; exit 5"]
+        done = onecopy("run", *options, *command, before=("sh", "-c", f"exec 3>&1; {redirected}", "sh"), env=env)
+        assert done.returncode == (5, 0)[number]
+        assert file.exists()
+    assert (tmp_path / "status").read_text() == "5\n"
+
+
 def test_text_without_interpreter_line_runs_in_a_shell(onecopy: Command, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("exit 9\n")
