@@ -189,6 +189,15 @@ def choose(command: Sequence[str]) -> tuple[Path | None, str]:
     return library, why
 
 
+def unhelped(why: str) -> str:
+    return f"cannot help, running the command without onecopy: {why}"
+
+
+def what(error: Exception) -> str:
+    """In one line, of an error that nobody thought of."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def switched_off(name: str) -> bool:
     """Whether a variable says so, as lib/base/env.c reads it."""
     return os.environ.get(name) in ("off", "0", "no")
@@ -214,15 +223,19 @@ def carried(command: Sequence[str], env: Mapping[str, str], library: Path) -> tu
     """What to start so that other nodes' ranks, too, get what loads the library and what it reads. A sanitizer is the
     program's: a launcher would be told of its own leaks, and end with an error."""
     names = ["LD_PRELOAD", *sorted(name for name in env if name.startswith("ONECOPY"))]
-    ranks = {**env, "LD_PRELOAD": with_sanitizers(env["LD_PRELOAD"], command)}
+    ranks = dict(env)
     try:
+        ranks["LD_PRELOAD"] = with_sanitizers(env["LD_PRELOAD"], command)
         return launch.carry(command, ranks, names, library.name == OPEN_MPI, {"LD_PRELOAD": env["LD_PRELOAD"]})
     except openmpi.DoubtError as doubt:
         if ranks != env:
-            note(f"cannot help, running the command without onecopy: its sanitizer has to be first, but {doubt}")
+            note(unhelped(f"its sanitizer has to be first, but {doubt}"))
             return list(command), own_environment()
         note(f"ranks on other nodes run without onecopy: {doubt}")
         return list(command), dict(env)
+    except Exception as error:  # as in main()
+        note(unhelped(what(error)))
+        return list(command), own_environment()
 
 
 def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> tuple[int, int]:
@@ -319,8 +332,8 @@ def run_counted(path: str, command: Sequence[str], env: dict[str, str], style: s
         if where:
             try:
                 report(where, style, command, status, interrupted)
-            except OSError as error:
-                note(f"no statistics: {error.filename or 'a record'}: {error.strerror}")
+            except Exception as error:  # the status is the command's in any case
+                note(f"no statistics: {what(error)}")
     return end_as(status)
 
 
@@ -332,6 +345,20 @@ def is_plain_script(path: Path) -> bool:
     except OSError:
         return False
     return not head.startswith((b"#!", b"\x7fELF")) and b"\0" not in head
+
+
+def prepared(args: argparse.Namespace, command: Sequence[str]) -> tuple[Path | None, dict[str, str]]:
+    """The library to preload, None after a note of why there is none, and the environment."""
+    env = own_environment()
+    library, why = choose(command)
+    if library is None:
+        note(unhelped(why))
+        return None, env
+    env.update(settings(args))
+    env["LD_PRELOAD"] = joined_preload(library, env.get("LD_PRELOAD", ""))
+    if args.verbose:
+        tell(library, command)
+    return library, env
 
 
 def main(args: argparse.Namespace, command: Sequence[str]) -> int:
@@ -347,25 +374,21 @@ def main(args: argparse.Namespace, command: Sequence[str]) -> int:
         hint = f" (did you mean --stats={command[0]}?)" if args.stats and command[0] in STYLES else ""
         note(f"{command[0]}: {'not an executable file' if exists else 'no such command'}{hint}")
         return NOT_EXECUTABLE if exists else NOT_FOUND
-    env = own_environment()
-    library, why = choose(command)
-    if library is None:
-        note(f"cannot help, running the command without onecopy: {why}")
-    else:
-        env.update(settings(args))
-        env["LD_PRELOAD"] = joined_preload(library, env.get("LD_PRELOAD", ""))
-        if args.verbose:
-            tell(library, command)
+    try:
+        library, env = prepared(args, command)
+    except Exception as error:  # the command is to run, whatever we make of it
+        note(unhelped(what(error)))
+        library, env = None, own_environment()
     if sys.stdout:  # None when the caller has closed it
         sys.stdout.flush()
-    if library is None or not (args.stats or args.profile):
-        if library:
-            command, env = carried(command, env, library)
-        for number in DEFAULTS:
-            signal.signal(number, signal.SIG_DFL)
-        try:
-            os.execve(path, list(command), env)
-        except OSError as error:
-            note(f"{path}: {error.strerror}")
-            return NOT_EXECUTABLE
-    return run_counted(path, command, env, args.stats or "table", library)
+    if library and (args.stats or args.profile):
+        return run_counted(path, command, env, args.stats or "table", library)
+    if library:
+        command, env = carried(command, env, library)
+    for number in DEFAULTS:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execve(path, list(command), env)
+    except OSError as error:
+        note(f"{path}: {error.strerror}")
+        return NOT_EXECUTABLE

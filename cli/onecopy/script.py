@@ -49,7 +49,7 @@ def text_of(path: Path) -> str:
 def words(text: str, directory: Path | None = None) -> list[str]:
     """The words that may be programs, each once, in order. `directory` is where the script lies, if anywhere."""
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE).replace("\\\n", " ")
-    text = DIRECTORY.sub(str(directory or "."), text)
+    text = DIRECTORY.sub(lambda _: str(directory or "."), text)
     values = dict(os.environ)
 
     def value(match: re.Match[str]) -> str:

@@ -300,6 +300,28 @@ def test_notes_that_go_nowhere(
     assert (tmp_path / "status").read_text() == "5\n"
 
 
+@pytest.mark.parametrize("where", ["mpi.detect", "run.with_sanitizers", "run.report"])
+def test_an_error_of_ours_does_not_keep_the_command_from_running(
+    environment: dict[str, str], tmp_path: Path, fake_mpi: Path, where: str
+) -> None:
+    text = (
+        "import sys\nfrom onecopy import __main__, mpi, run\n"
+        f"def broken(*_):\n    raise KeyError('two\\nlines')\n{where} = broken\n"
+        "sys.exit(__main__.guarded())\n"
+    )
+    command = ["run", "--stats", "sh", "-c", 'echo "[$LD_PRELOAD]"; exit 3']
+    env = {**environment, "PATH": f"{fake_mpi}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-c", text, *command], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert (done.stdout == "[]\n") == (where != "run.report")
+    said = done.stderr.splitlines()[0]
+    assert said.startswith("onecopy: no statistics" if where == "run.report" else "onecopy: cannot help, running")
+    assert "KeyError: " in said
+    assert "Traceback" not in done.stderr
+
+
 def test_text_without_interpreter_line_runs_in_a_shell(onecopy: Command, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("exit 9\n")

@@ -57,6 +57,15 @@ def test_script_of_the_shell(
     assert name_of(fake_mpi / "mpirun", "-n", "2", "env", "A=1", around) == "mpi5"
 
 
+def test_script_below_a_directory_with_a_backslash(program: Path, tmp_path: Path) -> None:
+    r"""Home directories of Windows domains are such: /home/CORP\erik."""
+    directory = tmp_path / r"CORP\erik\1"
+    directory.mkdir()
+    (directory / "solver").symlink_to(program)
+    start = script(directory / "start", '#!/bin/sh\nexec "$(dirname "$0")/solver"\n')
+    assert name_of(start) == "mpi5"
+
+
 def test_script_without_a_hint_takes_the_launchers_word(fake_mpi: Path, tmp_path: Path) -> None:
     start = script(tmp_path / "start", '#!/bin/sh\nexec "$1" $(cat choice)\n')
     assert name_of(fake_mpi / "mpirun", start, "/bin/true") == "openmpi4"
