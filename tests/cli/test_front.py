@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -31,6 +32,22 @@ def test_a_style_of_stats_given_as_a_word(onecopy: Command) -> None:
     assert done.returncode == 127
     assert "did you mean --stats=table?" in done.stderr
     assert "did you mean" not in onecopy("run", "table").stderr
+
+
+def test_modules_of_the_working_directory_are_not_ours(environment: dict[str, str], tmp_path: Path) -> None:
+    for name in ("argparse", "contextlib", "resource", "statistics", "onecopy", "_posixsubprocess"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
+    before = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+    for extra in ({}, {"PYTHONSAFEPATH": "1"}, {"PYTHONPATH": "/nowhere"}):
+        env = {**before, **extra}
+        done = subprocess.run(
+            [ROOT / "onecopy", "run", "env"], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        seen = dict(line.split("=", 1) for line in done.stdout.splitlines())
+        assert {name: seen[name] for name in seen if name.startswith("PYTHON")} == {
+            name: env[name] for name in env if name.startswith("PYTHON")
+        }
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"], ["--help"], ["bench", "--help"]])
