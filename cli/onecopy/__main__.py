@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from onecopy import __version__, install
+from onecopy import __version__, install, start
 
 #: Imported when asked for: `run` must not wait for matplotlib.
 COMMANDS = {
@@ -62,6 +62,7 @@ def _drop_output() -> None:
 
 def guarded() -> int | str:
     """The command's exit status, or one line for what no command expected of the system."""
+    start.take_children()
     try:
         return _flushed()
     except ModuleNotFoundError as error:

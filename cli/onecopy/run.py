@@ -19,10 +19,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onecopy import elf, install, launch, mpi, openmpi
+from onecopy import elf, install, launch, mpi, openmpi, start
 
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
-NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the shell's statuses for these
+NOT_FOUND, NOT_EXECUTABLE = 127, start.NOT_EXECUTABLE  # the shell's statuses for these
 OPEN_MPI = install.preload_name("openmpi4")
 #: The library of a sanitizer, gcc's or clang's.
 SANITIZER = re.compile(r"lib(\w*san|clang_rt\.\w+)\b")
@@ -32,8 +32,6 @@ STYLES = ("line", "table", "json")  # of --stats
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of these, what is meant to end the command.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-#: Python ignores these; an ignored signal would stay ignored in the program.
-DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -249,7 +247,7 @@ def start_and_wait(path: str, command: Sequence[str], env: dict[str, str]) -> tu
     watched = {*FORWARDED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     with contextlib.closing(Witness(FORWARDED)) as witness:
-        child = os.posix_spawn(path, list(command), env, setsigmask=before, setsigdef=DEFAULTS)
+        child = start.spawn(path, command, env, before)
         last = 0
         while True:
             number = signal.sigwaitinfo(watched).si_signo
@@ -385,10 +383,8 @@ def main(args: argparse.Namespace, command: Sequence[str]) -> int:
         return run_counted(path, command, env, args.stats or "table", library)
     if library:
         command, env = carried(command, env, library)
-    for number in DEFAULTS:
-        signal.signal(number, signal.SIG_DFL)
     try:
-        os.execve(path, list(command), env)
+        start.replace(path, command, env)
     except OSError as error:
         note(f"{path}: {error.strerror}")
         return NOT_EXECUTABLE

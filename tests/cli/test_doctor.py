@@ -82,6 +82,11 @@ def test_limits(onecopy: Command) -> None:
     assert found["staged"]["usable"]
 
 
+def test_children_that_the_caller_ignores(onecopy: Command) -> None:
+    """Whoever starts us may do that, and then no child has a status."""
+    assert examine(onecopy, "env", "--ignore-signal=CHLD") == examine(onecopy)
+
+
 @pytest.mark.parametrize(
     ("scope", "result", "said"),
     [

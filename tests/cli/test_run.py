@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from job import output_of
 from onecopy import run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -84,6 +85,21 @@ def test_status_and_signals_pass_through(onecopy: Command, options: list[str]) -
 def test_ignored_signals_of_python_do_not_leak(onecopy: Command, options: list[str]) -> None:
     done = onecopy("run", *options, "sh", "-c", "kill -PIPE $$; exit 0")
     assert done.returncode == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize("options", [[], ["--stats"]])
+def test_children_that_the_caller_ignores(
+    environment: dict[str, str], tmp_path: Path, fake_mpi: Path, options: list[str]
+) -> None:
+    """We wait for ours all the same, and the command has it as it would have it without us."""
+    before = ["env", "--ignore-signal=CHLD", sys.executable, "-m", "onecopy", "run", *options]
+    look = "import signal, sys; sys.exit(9 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 1)"
+    env = {**environment, "PATH": f"{fake_mpi}:{os.environ['PATH']}"}
+    done = output_of([*before, sys.executable, "-c", look], 60, env=env, cwd=tmp_path)
+    assert done.returncode == 9
+    (tmp_path / "text").write_text("#!/nowhere/sh\n")
+    (tmp_path / "text").chmod(0o755)
+    assert output_of([*before, "./text"], 60, env=env, cwd=tmp_path).returncode == 126
 
 
 def counter(directory: Path, number: signal.Signals) -> Path:
