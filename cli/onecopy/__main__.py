@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -63,6 +64,8 @@ def _drop_output() -> None:
 def guarded() -> int | str:
     """The command's exit status, or one line for what no command expected of the system."""
     start.take_children()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":  # names of files are any bytes
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _flushed()
     except ModuleNotFoundError as error:

@@ -203,13 +203,20 @@ def heap_limits() -> tuple[str, str]:
             "vm.overcommit_memory is 2: shared memory would end in SIGBUS where malloc returns NULL",
             "as root on the host: sysctl -w vm.overcommit_memory=0",
         )
-    space, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if space != resource.RLIM_INFINITY and space / ADDRESS_SPACE_SHARE < ARENA_MIN:
+    if is_too_small(resource.RLIMIT_AS):
+        space, _ = resource.getrlimit(resource.RLIMIT_AS)
         return f"the address space is limited to {size(space)} (RLIMIT_AS)", "ulimit -v unlimited"
-    file, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if file != resource.RLIM_INFINITY and file < ARENA_MIN:
+    if is_too_small(resource.RLIMIT_FSIZE):
+        file, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         return f"files may not grow past {size(file)} (RLIMIT_FSIZE)", "ulimit -f unlimited"
     return "", ""
+
+
+def is_too_small(number: int) -> bool:
+    """Whether a limit leaves no room for the arena."""
+    soft, _ = resource.getrlimit(number)
+    least = ARENA_MIN * (ADDRESS_SPACE_SHARE if number == resource.RLIMIT_AS else 1)
+    return soft != resource.RLIM_INFINITY and soft < least
 
 
 def explain_map(kernel: module.Module) -> Mechanism:
@@ -340,11 +347,11 @@ def namespace_facts() -> list[Fact]:
 
 
 def limit_fact(name: str, number: int) -> Fact:
-    """A limit that can leave no room for the heap, judged by what the heap was refused for."""
+    """A limit that can leave no room for the heap."""
     soft, _ = resource.getrlimit(number)
     if soft == resource.RLIM_INFINITY:
         return Fact(name, "unlimited", "good")
-    return Fact(name, size(soft), "too small for the shared heap" if name in heap_limits()[0] else "enough")
+    return Fact(name, size(soft), "too small for the shared heap" if is_too_small(number) else "enough")
 
 
 def shm_fact() -> Fact:

@@ -48,6 +48,8 @@ def reports_free_pages() -> bool:
 
 def judge() -> tuple[str, str]:
     """What is had, and a judgement with what an administrator could do."""
+    if os.environ.get("ONECOPY_THP") == "never":
+        return "none", "ONECOPY_THP is never"
     private = machine.selected(f"{SETTINGS}/enabled")
     shared = machine.selected(f"{SETTINGS}/shmem_enabled")
     if private not in ("always", "madvise"):

@@ -43,13 +43,15 @@ class Side:
 def _child(body: Callable[[Side], dict[str, Any]], side: Side, out: int) -> None:
     """Never returns."""
     try:
-        result = body(side)
-    except OSError as error:
-        result = {"errno": error.errno or 0, "what": str(error)}
-    except Exception as error:  # the parent reports it; there is nobody else to see it
-        result = {"errno": 0, "what": f"{type(error).__name__}: {error}"}
-    os.write(out, json.dumps(result).encode())
-    os._exit(0)
+        try:
+            result = body(side)
+        except OSError as error:
+            result = {"errno": error.errno or 0, "what": str(error)}
+        except BaseException as error:  # the parent reports it; there is nobody else to see it
+            result = {"errno": 0, "what": f"{type(error).__name__}: {error}"}
+        os.write(out, json.dumps(result).encode())
+    finally:
+        os._exit(0)
 
 
 def _collect(pid: int, source: int, until: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from onecopy import doctor, hugepages, machine, module, pair, report, target
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
+CLI = str(Path(__file__).resolve().parents[2] / "cli")
 LAUNCHER = [sys.executable, str(Path(__file__).with_name("seccomp.py"))]
 
 
@@ -170,6 +171,21 @@ def test_pair_reports_how_a_side_ended() -> None:
     assert "died" in left["what"]
 
 
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit(3)"])
+def test_a_side_never_leaves_its_process(error: str) -> None:
+    """^C reaches it, too; what came after it would be done by three."""
+    text = (
+        "from onecopy import pair\n"
+        f"def body(side):\n    raise {error}\n"
+        "answers = pair.run(body)\n"
+        "print([one['what'].partition(':')[0] for one in answers], flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], env={**os.environ, "PYTHONPATH": CLI}, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (f"{[error.partition('(')[0]] * 2}\n", "")
+
+
 def test_exchange_keeps_order() -> None:
     def body(side: pair.Side) -> dict[str, Any]:
         return {"seen": [side.exchange([side.index, i]) for i in range(200)]}
@@ -218,7 +234,8 @@ def test_a_module_that_cannot_map() -> None:
 
 def test_limits_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onecopy.doctor.resource.getrlimit", lambda _: (1 << 20, 1 << 20))
-    assert doctor.limit_fact("RLIMIT_AS", resource.RLIMIT_AS).note == "too small for the shared heap"
+    for name in ("RLIMIT_AS", "RLIMIT_FSIZE"):  # each by itself: the heap is refused for the first
+        assert doctor.limit_fact(name, getattr(resource, name)).note == "too small for the shared heap"
     monkeypatch.setattr("onecopy.doctor.resource.getrlimit", lambda _: (1 << 50, 1 << 50))
     assert doctor.limit_fact("RLIMIT_AS", resource.RLIMIT_AS).note == "enough"
 
@@ -351,3 +368,5 @@ def test_huge_pages(
     assert value.startswith(had)
     assert ("echo advise" in note) == advised
     assert not advised or why in note
+    monkeypatch.setenv("ONECOPY_THP", "never")
+    assert hugepages.judge() == ("none", "ONECOPY_THP is never")

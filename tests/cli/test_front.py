@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,14 @@ def test_output_that_goes_nowhere(onecopy: Command, words: list[str]) -> None:
     assert done.returncode in (0, 1)
     assert "Traceback" not in done.stderr
     done = onecopy(*words, before=("sh", "-c", '"$@" | true', "sh"))
+    assert done.stderr == ""
+
+
+def test_names_of_files_that_are_no_text(onecopy: Command, tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"x\xff")).write_text("")
+    done = onecopy("doctor", os.fsdecode(b"./x\xff"), env={"PYTHONIOENCODING": "utf-8:strict"})
+    assert done.returncode == 1
+    assert "x\\udcff" in done.stdout
     assert done.stderr == ""
 
 
