@@ -117,15 +117,21 @@ def recorded(path: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
+def number(said: Any) -> float | None:
+    """None for what is none: the file is a user's."""
+    return said if isinstance(said, int | float) and not isinstance(said, bool) else None
+
+
 def busy(facts: Mapping[str, Any]) -> str:
     """ "" or by how much the machine of a run was not its own, of machine.json: by what others took during the run
     where that is known, else by the load before it."""
-    processors = facts.get("cpus") or 1
-    if (others := facts.get("other_work")) is not None:
+    processors = number(facts.get("cpus")) or 1
+    if (others := number(facts.get("other_work"))) is not None:
         if others > OTHERS_MAX * processors:
             return f"busy machine: {others:.1f} of {processors} processors had other work"
         return ""
-    load = next(iter(facts.get("load_average") or []), 0)
+    loads = facts.get("load_average")
+    load = number(loads[0]) or 0 if isinstance(loads, list) and loads else 0
     return (
         f"busy machine: load average {load:.1f} before, {processors} processors" if load > LOAD_MAX * processors else ""
     )

@@ -63,6 +63,9 @@ def test_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.busy({**facts, "other_work": 0.1}) == ""
     assert machine.busy({**facts, "other_work": 1.26}) == "busy machine: 1.3 of 2 processors had other work"
     assert machine.busy({"cpus": 64, "load_average": [3.96, 1, 1]}) == machine.busy({}) == ""
+    # A file that somebody has written by hand.
+    for odd in ("x", [], ["a"], {"a": 1}, True, None):
+        assert machine.busy({"cpus": odd, "load_average": odd, "other_work": odd}) == ""
     # Two seconds in which 3 processors' worth of work was done, a half by what this process had run.
     moments, busy, own = iter([10.0, 12.0]), iter([100.0, 106.0]), iter([(1, 0, 0, 0, 0), (1, 0, 3, 0, 0)])
     monkeypatch.setattr("onecopy.machine.time.monotonic", lambda: next(moments))
