@@ -169,8 +169,10 @@ def mismatch(library: Path, program: Path) -> str:
         ours, theirs = elf.read(library), elf.read(program)
     except elf.NotElfError:
         return ""
-    if (ours.bits, ours.machine) != (theirs.bits, theirs.machine):
-        return f"{program} is a {theirs.bits}-bit program for another kind of processor mode than {library}"
+    if ours.bits != theirs.bits:
+        return f"{program} is a {theirs.bits}-bit program, {library} is for {ours.bits}-bit ones"
+    if ours.machine != theirs.machine:
+        return f"{program} is for another kind of processor than {library}"
     return ""
 
 

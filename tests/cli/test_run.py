@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from job import output_of
-from onecopy import run
+from onecopy import elf, run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -231,6 +231,23 @@ def test_wrapper_through_links_and_from_anywhere(environment: dict[str, str], tm
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     done = subprocess.run([tmp_path / "two", "--version"], env=env, cwd="/", capture_output=True, text=True, check=True)
     assert done.stdout.startswith("onecopy ")
+
+
+@pytest.mark.parametrize(
+    ("bits", "machine", "said"),
+    [
+        (64, 62, ""),
+        (32, 3, "/program is a 32-bit program, /library is for 64-bit ones"),
+        (32, 62, "/program is a 32-bit program, /library is for 64-bit ones"),
+        (64, 183, "/program is for another kind of processor than /library"),
+    ],
+)
+def test_a_program_that_the_library_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch, bits: int, machine: int, said: str
+) -> None:
+    files = {"/library": (64, 62), "/program": (bits, machine)}
+    monkeypatch.setattr(elf, "read", lambda path: elf.Elf(*files[str(path)], "/loader", (), True))
+    assert run.mismatch(Path("/library"), Path("/program")) == said
 
 
 @pytest.mark.parametrize(
