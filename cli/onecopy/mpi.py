@@ -33,6 +33,9 @@ LIBRARY = re.compile(r"^libmpi(ch|_abi)?\.so\.\d+$")
 LAUNCHERS = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.-]\w+)*$")
 
 
+MOST = 1000  # words of a command that are looked for
+
+
 class Abi(NamedTuple):
     #: As in libonecopy-NAME.so; None for an MPI nobody has heard of.
     name: str | None
@@ -51,6 +54,11 @@ class Refusal(NamedTuple):
 
 
 def _executable(word: str) -> Path | None:
+    if "\0" in word:
+        return None
+    places = [""] if "/" in word else ["./", *(f"{place}/" for place in os.get_exec_path())]
+    if not any(os.access(place + word, os.X_OK) for place in places):  # for most words, and soon said
+        return None
     path = shutil.which(word)
     if path is None and "/" not in word:
         path = shutil.which("./" + word)  # mpirun runs a program of the working directory without a path
@@ -59,9 +67,9 @@ def _executable(word: str) -> Path | None:
 
 def executables(command: Sequence[str]) -> list[Path]:
     """The words of a command line that name executable files, in order. Options never do; a bare word may be found
-    through PATH, as the launchers look for programs."""
+    through PATH, as the launchers look for programs. Behind the first MOST only arguments are expected."""
     found = []
-    for i, word in enumerate(command):
+    for i, word in enumerate(command[:MOST]):
         if not word or (i > 0 and word.startswith("-")):
             continue
         if path := _executable(word):

@@ -131,6 +131,21 @@ def test_program_of_the_working_directory(
     assert abi.source.name == "program"
 
 
+def test_arguments_are_looked_for_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand of them took seconds."""
+    looks: list[str] = []
+    access = os.access
+
+    def counted(path: str, mode: int) -> bool:
+        looks.append(path)
+        return access(path, mode)
+
+    monkeypatch.setattr("onecopy.mpi.os.access", counted)
+    words = ["sh", *(f"no-such-program-{i}" for i in range(20000)), "bad\0word"]
+    assert [path.name for path in mpi.executables(words)] == ["sh"]
+    assert len(looks) < mpi.MOST * (len(os.get_exec_path()) + 2)
+
+
 def test_static_program_is_refused(compile_c: Compile, onecopy: Command) -> None:
     program = compile_c("static", "int main(void) { return 5; }", "-static")
     _, refusal = mpi.detect([str(program)])
