@@ -31,6 +31,13 @@ def title(said: str) -> str:
     return said
 
 
+def users_preload() -> list[str]:
+    """What the user has loaded into every program: into all that is compared."""
+    ours = re.compile(r"libonecopy-\w+\.so")
+    names = re.split(r"[: ]+", os.environ.get("LD_PRELOAD", ""))
+    return [name for name in names if name and not ours.fullmatch(Path(name).name)]
+
+
 @dataclass(frozen=True)
 class Mpi:
     name: str
@@ -57,9 +64,11 @@ class Mpi:
         return [str(self.mpirun), "-n", str(ranks), *map(str, program)]
 
     def environment(self, ranks: int) -> dict[str, str]:
-        """Ours with what the MPI needs. More ranks than processors is said to the launchers that ask, so that they
-        make ranks yield; otherwise every MPI keeps its defaults."""
+        """Ours with what the MPI needs; of LD_PRELOAD what is not onecopy's. More ranks than processors is said to the
+        launchers that ask, so that they make ranks yield; otherwise every MPI keeps its defaults."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("ONECOPY", "LD_PRELOAD"))}
+        if preload := ":".join(users_preload()):
+            env["LD_PRELOAD"] = preload
         env.update(self.env)
         if os.geteuid() == 0:
             env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

@@ -52,7 +52,7 @@ def our_library(base: peers.Mpi) -> Path:
 
 
 def preloaded(name: str, base: peers.Mpi, library: Path, env: Mapping[str, str]) -> Variant:
-    preload = run.joined_preload(library, os.environ.get("LD_PRELOAD", ""))
+    preload = run.joined_preload(library, ":".join(peers.users_preload()))
     return Variant(name, base, {**env, "LD_PRELOAD": preload})
 
 

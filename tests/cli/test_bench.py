@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import shutil
@@ -15,6 +16,8 @@ import pytest
 from job import Job, wait_until
 from onecopy import cells, machine, peers, programs, schedule, tables
 from onecopy.cells import FigureRow, Row
+from onecopy.variant import choose_variants
+from rich.console import Console
 from runner import MPI_ENV, Runner
 
 # A busy machine may take seconds for each job's memory.
@@ -94,6 +97,26 @@ def test_work_of_others_is_seen(onecopy: Command, cache: Path, tmp_path: Path) -
     facts = json.loads((tmp_path / "out" / "machine.json").read_text())
     assert machine.busy(facts)
     assert facts["command"].startswith("onecopy bench --quick --cache=32M --output")
+
+
+def test_what_the_user_preloads_is_in_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake_mpi: Path, stub_libs: Path
+) -> None:
+    """Like is compared with like; and onecopy is in what is called so alone."""
+    ours = stub_libs / "libonecopy-openmpi4.so"
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / ours.name).touch()
+    monkeypatch.setenv("PATH", f"{fake_mpi}:/usr/bin:/bin")
+    monkeypatch.setenv("ONECOPY_LIBDIR", str(stub_libs))
+    monkeypatch.setenv("LD_PRELOAD", "/users.so /old/libonecopy-mpich.so:/more.so")
+    args = argparse.Namespace(peer=[], mpi="mpi", against=["mpi", str(tmp_path / "build")], mech=["cma"])
+    found = {one.name: one for one in choose_variants(args, Console())}
+    assert {name: {**one.mpi.environment(2), **one.env}["LD_PRELOAD"] for name, one in found.items()} == {
+        "mpi": "/users.so:/more.so",
+        f"build-{tmp_path.name}": f"{tmp_path}/build/{ours.name}:/users.so:/more.so",
+        "onecopy": f"{ours}:/users.so:/more.so",
+        "onecopy-cma": f"{ours}:/users.so:/more.so",
+    }
 
 
 def test_columns_are_explained() -> None:
