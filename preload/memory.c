@@ -92,6 +92,19 @@ static int discard(void *p, size_t bytes, bool locked)
 	return oc_hooked_madvise(p, bytes, advice);
 }
 
+/* Of huge pages, what of it is static data. */
+static void advise_static(uintptr_t from, size_t bytes, bool huge)
+{
+	uintptr_t start = oc_heap_static.from, end = start + oc_heap_static.mapped;
+	uintptr_t to = from + bytes;
+
+	if (oc_heap_is_copy || to < from || from >= end || to <= start)
+		return;
+	from = from < start ? start : from;
+	to = to > end ? end : to;
+	oc_heap_promote_advise(oc_heap_static.at + (from - start), to - from, huge);
+}
+
 /* Shared memory would keep its content, or refuse. */
 EXPORT int madvise(void *p, size_t bytes, int advice)
 {
@@ -108,7 +121,7 @@ EXPORT int madvise(void *p, size_t bytes, int advice)
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
 	if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
-		oc_heap_promote_advise(p, bytes, advice == MADV_HUGEPAGE);
+		advise_static((uintptr_t)p, bytes, advice == MADV_HUGEPAGE);
 	return oc_hooked_madvise(p, bytes, advice);
 }
 

@@ -17,7 +17,6 @@
 #include "heap/bits.h"
 #include "heap/collapse.h"
 #include "heap/span.h"
-#include "heap/static_data.h"
 #include "heap/table.h"
 
 #define HUGE	     OC_HEAP_HUGE
@@ -76,27 +75,17 @@ static void set_tried(size_t first, size_t end, bool tried)
 	}
 }
 
-void oc_heap_promote_forget(char *p, size_t bytes)
+void oc_heap_promote_advise(char *p, size_t bytes, bool huge)
 {
 	size_t off = (size_t)(p - promote.base);
 
-	if (promote.tried)
-		set_tried(off / HUGE, (off + bytes + HUGE - 1) / HUGE, false);
+	if (promote.tried && bytes)
+		set_tried(off / HUGE, (off + bytes + HUGE - 1) / HUGE, !huge);
 }
 
-void oc_heap_promote_advise(const void *p, size_t bytes, bool huge)
+void oc_heap_promote_forget(char *p, size_t bytes)
 {
-	uintptr_t start = oc_heap_static.from, end = start + oc_heap_static.mapped;
-	uintptr_t from = (uintptr_t)p, to = from + bytes;
-	size_t first, last;
-
-	if (!promote.tried || oc_heap_is_copy || to < from || from >= end || to <= start)
-		return;
-	from = from < start ? start : from;
-	to = to > end ? end : to;
-	first = (size_t)(oc_heap_static.at + (from - start) - promote.base) / HUGE;
-	last = (size_t)(oc_heap_static.at + (to - 1 - start) - promote.base) / HUGE;
-	set_tried(first, last + 1, !huge);
+	oc_heap_promote_advise(p, bytes, true);
 }
 
 struct turn {

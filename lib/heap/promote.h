@@ -25,9 +25,10 @@ void oc_heap_promote_destroy(void);
 /* The pages of [p, p + bytes) were given back: ranges it touches are tried anew. Any thread. */
 void oc_heap_promote_forget(char *p, size_t bytes);
 
-/* What the program has said of [p, p + bytes), in static data or not. The kernel does not know of
- * that when it is asked for huge pages at the other address of it (static_data.h). Any thread. */
-void oc_heap_promote_advise(const void *p, size_t bytes, bool huge);
+/* The program wants no huge pages, or some, in ranges that [p, p + bytes) touches. Needed for
+ * static data, of which the program speaks by another address than the kernel is asked by. Any
+ * thread. */
+void oc_heap_promote_advise(char *p, size_t bytes, bool huge);
 
 /* Promotes until it has taken @ns, or has been through all there is: ranges promoted. One thread at
  * a time: others get 0 at once. errno may change. */
