@@ -302,6 +302,18 @@ int ock_copy_resume(struct ock_copy *copy)
 	return ock_region_resume(&copy->source.ref) ?: ock_region_resume(&copy->destination.ref);
 }
 
+int ock_copy_pin(struct ock_copy *copy, struct ock_end *end, const struct ock_vec *vec, u32 nr,
+		 bool writable, const struct ock_owner *owner)
+{
+	int gone;
+	int err;
+
+	ock_copy_pause(copy, owner);
+	err = ock_end_pin(end, vec, nr, writable, &owner->limits);
+	gone = ock_copy_resume(copy);
+	return err ?: gone;
+}
+
 void ock_copy_deinit(struct ock_copy *copy)
 {
 	ock_end_deinit(&copy->source);

@@ -167,16 +167,16 @@ static int ock_copy_check(const struct onecopy_copy *copy)
 	return 0;
 }
 
-static int ock_end_open(struct ock_end *end, const struct ock_call *call, u64 cookie, u64 offset,
-			const struct ock_vec *vec, u32 need)
+static int ock_end_open(struct ock_copy *work, struct ock_end *end, const struct ock_call *call,
+			u64 cookie, u64 offset, const struct ock_vec *vec, u32 need)
 {
 	const struct onecopy_copy *copy = &call->argument.copy;
 
 	if (cookie)
 		return ock_end_region(end, cookie, offset, need);
 	if (copy->flags & ONECOPY_COPY_ASYNC)
-		return ock_end_pin(end, vec, copy->nr_local, need == ONECOPY_REGION_WRITE,
-				   &call->file->ctx.owner->limits);
+		return ock_copy_pin(work, end, vec, copy->nr_local, need == ONECOPY_REGION_WRITE,
+				    call->file->ctx.owner);
 	return ock_end_local(end, vec, copy->nr_local);
 }
 
@@ -198,6 +198,7 @@ static int ock_file_copy(struct ock_call *call)
 	struct onecopy_copy *copy = &call->argument.copy;
 	struct ock_copy work;
 	struct ock_vec *vec;
+	bool answer = false;
 	int err;
 
 	err = ock_copy_check(copy);
@@ -211,11 +212,11 @@ static int ock_file_copy(struct ock_call *call)
 
 	ock_copy_init(&work);
 	work.length = copy->length;
-	err = ock_end_open(&work.source, call, copy->source, copy->source_offset, vec,
+	err = ock_end_open(&work, &work.source, call, copy->source, copy->source_offset, vec,
 			   ONECOPY_REGION_READ);
 	if (err)
 		goto out;
-	err = ock_end_open(&work.destination, call, copy->destination, copy->destination_offset,
+	err = ock_end_open(&work, &work.destination, call, copy->destination, copy->destination_offset,
 			   vec, ONECOPY_REGION_WRITE);
 	if (err)
 		goto out;
@@ -224,11 +225,13 @@ static int ock_file_copy(struct ock_call *call)
 		goto out;
 	}
 	err = ock_copy_run(&work, &copy->copied);
-	if ((!err || err == -EFAULT) && ock_call_answer(call))
-		err = -EFAULT;
+	answer = !err || err == -EFAULT;
 out:
 	ock_copy_deinit(&work);
 	kvfree(vec);
+	/* Only now: the caller's memory may have to be waited for. */
+	if (answer && ock_call_answer(call))
+		err = -EFAULT;
 	return err;
 }
 

@@ -94,8 +94,8 @@ static int ock_knem_local(struct ock_knem *knem, struct ock_knem_request *reques
 	if (!pin)
 		return ock_end_local(end, request->vec, request->nr);
 	ock_knem_count(OCK_KNEM_PINLOCAL);
-	return ock_end_pin(end, request->vec, request->nr, !request->write,
-			   &knem->ctx.owner->limits);
+	return ock_copy_pin(&request->copy, end, request->vec, request->nr, !request->write,
+			    knem->ctx.owner);
 }
 
 /* In the caller. The errors that are the request's, not the copy's, are returned. */

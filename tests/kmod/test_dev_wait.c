@@ -5,6 +5,7 @@
  * destroyed may be seen, but not what its memory was used for afterwards.
  */
 #include "dev.h"
+#include "knem.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -19,6 +20,7 @@ static size_t page;
 struct waiter {
 	pthread_t thread;
 	int fd;
+	enum how { NOW, LATER, PINNED } how; /* LATER, and PINNED of /dev/knem, pin local memory first */
 	bool write;
 	uint64_t cookie;
 	uint8_t *local;
@@ -32,19 +34,34 @@ struct scene {
 	struct waiter waiter;
 };
 
-static int user_faults(void *p, size_t bytes)
+static void add_faults(int uffd, void *p, size_t bytes)
 {
-	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register what = {
 		.range = {.start = (uintptr_t)p, .len = bytes},
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
+
+	KM_OK(ioctl(uffd, UFFDIO_REGISTER, &what));
+}
+
+static int user_faults(void *p, size_t bytes)
+{
+	struct uffdio_api api = {.api = UFFD_API};
 	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
 
 	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api))
 		km_skip("no userfaultfd here: %s", strerror(errno));
-	KM_OK(ioctl(uffd, UFFDIO_REGISTER, &what));
+	add_faults(uffd, p, bytes);
 	return uffd;
+}
+
+static void expect_fault(int uffd, const void *at)
+{
+	struct uffd_msg message;
+
+	KM_EQ(read(uffd, &message, sizeof(message)), sizeof(message));
+	KM_EQ(message.event, UFFD_EVENT_PAGEFAULT);
+	KM_EQ(message.arg.pagefault.address & -page, (uintptr_t)at);
 }
 
 static void provide(int uffd, uint8_t *at, uint8_t *bytes, size_t nr)
@@ -63,34 +80,47 @@ static void provide(int uffd, uint8_t *at, uint8_t *bytes, size_t nr)
 static void *wait_copy(void *arg)
 {
 	struct waiter *w = arg;
+	size_t bytes = PAGES * page;
 
-	w->result = (w->write ? dv_write(w->fd, w->cookie, 0, w->local, PAGES * page)
-			      : dv_read(w->fd, w->cookie, 0, w->local, PAGES * page));
+	if (w->how == PINNED)
+		w->result = kn_inline(w->fd, w->cookie, 0, w->local, bytes, w->write,
+				      KNEM_FLAG_PINLOCAL);
+	else if (w->how == LATER)
+		w->result = (w->write ? dv_write_async(w->fd, w->cookie, 0, w->local, bytes, 0, 0)
+				      : dv_read_async(w->fd, w->cookie, 0, w->local, bytes, 0, 0));
+	else
+		w->result = (w->write ? dv_write(w->fd, w->cookie, 0, w->local, bytes)
+				      : dv_read(w->fd, w->cookie, 0, w->local, bytes));
 	w->err = errno;
 	return NULL;
 }
 
 /* Begins a copy, of whose local pages @there are, and comes back when it waits for the next. */
-static void begin_on(struct scene *s, uint32_t flags, bool write, int there)
+static void begin_how(struct scene *s, enum how how, uint32_t flags, bool write, int there)
 {
 	uint8_t *bytes = km_pages(PAGES * page);
 	struct waiter *w = &s->waiter;
-	struct uffd_msg message;
 
 	s->fd = dv_open();
 	s->p = km_pages(PAGES * page);
 	km_fill(s->p, PAGES * page, 1);
-	w->fd = dv_open();
+	w->fd = how == PINNED ? kn_open() : dv_open();
+	w->how = how;
 	w->write = write;
 	w->cookie = dv_create(s->fd, s->p, PAGES * page, DV_RW | flags);
 	w->local = km_pages(PAGES * page);
 	s->uffd = user_faults(w->local, PAGES * page);
 	km_fill(bytes, PAGES * page, 7);
 	provide(s->uffd, w->local, bytes, there);
+	if (how == LATER)
+		dv_async(w->fd, 1, -1);
 	KM_EQ(pthread_create(&w->thread, NULL, wait_copy, w), 0);
-	KM_EQ(read(s->uffd, &message, sizeof(message)), sizeof(message));
-	KM_EQ(message.event, UFFD_EVENT_PAGEFAULT);
-	KM_EQ(message.arg.pagefault.address & -page, (uintptr_t)w->local + there * page);
+	expect_fault(s->uffd, w->local + there * page);
+}
+
+static void begin_on(struct scene *s, uint32_t flags, bool write, int there)
+{
+	begin_how(s, NOW, flags, write, there);
 }
 
 static void begin(struct scene *s, bool write, int there)
@@ -206,6 +236,68 @@ static void given_back(void)
 	}
 }
 
+/* Nor where the memory that is waited for is to be pinned. */
+static void pinned_given_back(void)
+{
+	for (enum how how = LATER; how <= PINNED; how++) {
+		for (int write = 0; write < 2; write++) {
+			struct scene s;
+			uint64_t pinned;
+
+			begin_how(&s, how, ONECOPY_REGION_ANY_USER, write, 1);
+			/* The charge of what is being pinned comes and goes. */
+			pinned = dv_info(s.fd).pinned_bytes;
+			KM_OK(dv_destroy(s.fd, s.waiter.cookie));
+			KM_EQ(pinned - dv_info(s.fd).pinned_bytes, PAGES * page);
+			finish(&s, 1);
+			KM_EQ(s.waiter.result, -1);
+			KM_EQ(s.waiter.err, how == PINNED ? EINVAL : ENOENT);
+		}
+	}
+}
+
+static void *ask_copy(void *arg)
+{
+	struct onecopy_copy *copy = arg;
+
+	/* The descriptor is where the answer will be. */
+	return (void *)(intptr_t)ioctl(copy->copied, ONECOPY_IOC_COPY, copy);
+}
+
+/* The argument's page is taken away while the copy waits: then the answer waits for it. */
+static void answered_late(void)
+{
+	struct onecopy_copy *copy = km_pages(page), *again = km_pages(page);
+	uint8_t *p = km_pages(page), *local = km_pages(page), *bytes = km_pages(page);
+	struct onecopy_segment segment = dv_seg(local, page);
+	int fd = dv_open(), uffd = user_faults(local, page);
+	pthread_t thread;
+	void *result;
+
+	km_fill(p, page, 1);
+	*again = *copy = (struct onecopy_copy){
+		.size = sizeof(*copy),
+		.source = dv_create(fd, p, page, DV_RO | ONECOPY_REGION_ANY_USER),
+		.local = (uintptr_t)&segment,
+		.nr_local = 1,
+		.length = page,
+		.copied = dv_open(),
+	};
+	add_faults(uffd, copy, page);
+	KM_EQ(pthread_create(&thread, NULL, ask_copy, copy), 0);
+	expect_fault(uffd, local);
+	KM_OK(madvise(copy, page, MADV_DONTNEED));
+	provide(uffd, local, bytes, 1);
+	expect_fault(uffd, copy);
+	KM_OK(dv_destroy(fd, again->source));
+	KM_EQ(dv_info(fd).pinned_bytes, 0);
+	provide(uffd, (uint8_t *)copy, (uint8_t *)again, 1);
+	KM_EQ(pthread_join(thread, &result), 0);
+	KM_EQ((intptr_t)result, 0);
+	KM_EQ(copy->copied, page);
+	KM_EQ(km_differ(local, page, 1), page);
+}
+
 /* A copy that has used up its region is all that keeps it: it goes on. */
 static void used_up(void)
 {
@@ -228,6 +320,8 @@ int main(int argc, char **argv)
 		{.name = "read_after_destruction", .run = read_after_destruction},
 		{.name = "write_after_destruction", .run = write_after_destruction},
 		{.name = "given_back", .run = given_back},
+		{.name = "pinned_given_back", .run = pinned_given_back},
+		{.name = "answered_late", .run = answered_late},
 		{.name = "used_up", .run = used_up},
 		{0},
 	};
