@@ -273,8 +273,7 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 	swap(job->copy, *copy);
 	job->copy.stop = &async->stopping;
 	job->started = fly;
-	if (!fly)
-		ock_copy_pause(&job->copy, async->crew.owner);
+	ock_copy_pause(&job->copy, async->crew.owner);
 	err = ock_async_admit(async, job, fly ? &async->flying : &async->queue);
 	if (err) {
 		swap(job->copy, *copy);
@@ -285,6 +284,11 @@ int ock_async_submit(struct ock_async *async, struct ock_copy *copy, u32 slot, u
 	ock_stat_inc(OCK_STAT_ASYNC);
 	if (!fly) {
 		ock_crew_call(&async->crew);
+		return 0;
+	}
+	err = ock_copy_resume(&job->copy);
+	if (err) {
+		ock_job_flown(job, err, 0);
 		return 0;
 	}
 	err = ock_dma_start(job->channel, &job->copy, ock_job_flown, job);

@@ -108,11 +108,13 @@ static int ock_knem_run(struct ock_knem *knem, struct ock_knem_request *request,
 	u64 copied = 0;
 
 	if (request->report) {
-		int refused =
-			ock_async_begin(ock_ctx_async(&knem->ctx), request->slot, event, &job);
+		int refused;
 
+		ock_copy_pause(&request->copy, knem->ctx.owner);
+		refused = ock_async_begin(ock_ctx_async(&knem->ctx), request->slot, event, &job);
 		if (refused)
 			return refused;
+		err = ock_copy_resume(&request->copy) ?: broken;
 	}
 	if (!err && (request->flags & KNEM_FLAG_DMA)) {
 		struct ock_channel *channel = ock_channels_take(&knem->ctx.dma);

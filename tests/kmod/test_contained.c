@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -267,6 +268,72 @@ static void outlived(void)
 	KM_EQ(read(ready[0], &byte, 1), 1);
 }
 
+/* Whether the process comes to sleep so, as /proc tells it. */
+static bool becomes(pid_t pid, char state)
+{
+	double until = km_now() + (km_slow() ? 60 : 10);
+	char path[64], text[512] = "", *after;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	do {
+		KM_TRUE(km_read_text(path, text, sizeof(text)));
+		after = strrchr(text, ')');
+		if (after && after[2] == state)
+			return true;
+		km_pause();
+	} while (km_now() < until);
+	return false;
+}
+
+#define SLOTS 4096
+
+/*
+ * A thread that is stopped with its process makes no room in its queue: who waits for some
+ * keeps nobody's region meanwhile, also where the copy will be made in the call.
+ */
+static void no_room(void)
+{
+	uint8_t *p = km_pages(BYTES), *q = km_pages(BYTES);
+	int owner, fd, peer;
+	knem_cookie_t own, region;
+	volatile knem_status_t *slot;
+	uint64_t pinned;
+	pid_t stopped, waits;
+
+	need_own();
+	owner = kn_open();
+	region = kn_create(owner, p, BYTES, PROT_READ, 0);
+	fd = kn_open();
+	slot = kn_array(fd, SLOTS);
+	own = kn_create(fd, q, BYTES, PROT_READ | PROT_WRITE, 0);
+	stopped = km_fork();
+	if (stopped == 0) {
+		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 0),
+		      KNEM_STATUS_PENDING);
+		for (;;)
+			pause();
+	}
+	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
+	KM_OK(kill(stopped, SIGSTOP));
+	KM_TRUE(becomes(stopped, 'T'));
+	for (int i = 0; i < SLOTS; i++)
+		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 1),
+		      KNEM_STATUS_PENDING);
+	waits = km_fork();
+	if (waits == 0) {
+		/* Reported in a slot, and made in the call. */
+		kn_copy(fd, region, 0, own, 0, KNEM_FLAG_ASYNCDMACOMPLETE, 2);
+		km_fail(__FILE__, __LINE__, "there was room");
+	}
+	KM_TRUE(becomes(waits, 'D'));
+	peer = dv_open();
+	pinned = dv_info(peer).pinned_bytes;
+	KM_OK(kn_destroy(owner, region));
+	KM_EQ(pinned - dv_info(peer).pinned_bytes, BYTES);
+	km_kill(waits);
+	km_kill(stopped);
+}
+
 /* Killed at any moment, with copies queued. */
 static void killed_while_copying(void)
 {
@@ -303,6 +370,7 @@ int main(int argc, char **argv)
 		{.name = "pids", .run = pids},
 		{.name = "cpuset", .run = cpuset},
 		{.name = "outlived", .run = outlived},
+		{.name = "no_room", .run = no_room},
 		{.name = "killed_while_copying", .run = killed_while_copying},
 		{0},
 	};
