@@ -105,6 +105,9 @@ static int ock_post_man(struct ock_post *post)
 		crew->nr_manned--;
 	} else {
 		post->worker = worker;
+		/* Somebody may have queued a job meanwhile, and found nobody to rouse. */
+		if (crew->ops->waits(crew))
+			ock_crew_rouse(crew);
 	}
 	spin_unlock(crew->lock);
 	if (err)
