@@ -11,6 +11,24 @@
 #include "owner.h"
 #include "table.h"
 
+static bool allowed;
+
+int ock_ctx_allow(void)
+{
+	WRITE_ONCE(allowed, true);
+	return 0;
+}
+
+/* Nobody may open the devices of a module that goes, anyway. */
+void ock_ctx_refuse(void)
+{
+}
+
+bool ock_ctx_allowed(void)
+{
+	return READ_ONCE(allowed);
+}
+
 int ock_ctx_init(struct ock_ctx *ctx, const struct file *file, bool memlock)
 {
 	int err = ock_owner_create(file, memlock, &ctx->owner);

@@ -27,6 +27,14 @@ struct ock_ctx {
 	bool dma;		 /* holds channels; by channel.h alone */
 };
 
+/*
+ * Files may be opened from ock_ctx_allow() on, the last thing of the module's coming: a device that is
+ * there may have to go again when something after it fails, and the code with it, open files or not.
+ */
+int ock_ctx_allow(void);
+void ock_ctx_refuse(void);
+bool ock_ctx_allowed(void);
+
 /* For a file being opened. @memlock: as in ock_limits. -ENOMEM. */
 int ock_ctx_init(struct ock_ctx *ctx, const struct file *file, bool memlock);
 

@@ -356,6 +356,8 @@ static int ock_file_open(struct inode *inode, struct file *filp)
 	struct ock_file *file;
 	int err;
 
+	if (!ock_ctx_allowed())
+		return -ENXIO;
 	/* Without both directions there is nothing to do; see ock_file_ioctl(). */
 	filp->private_data = NULL;
 	if ((filp->f_mode & (FMODE_READ | FMODE_WRITE)) != (FMODE_READ | FMODE_WRITE))

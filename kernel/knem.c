@@ -306,6 +306,8 @@ static int ock_knem_open(struct inode *inode, struct file *file)
 	struct ock_knem *knem;
 	int err;
 
+	if (!ock_ctx_allowed())
+		return -ENXIO;
 	file->private_data = NULL;
 	if (!(file->f_mode & FMODE_WRITE))
 		return 0;

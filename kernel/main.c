@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 
+#include "ctx.h"
 #include "dma.h"
 #include "file.h"
 #include "knem.h"
@@ -19,11 +20,11 @@ struct ock_part {
 	void (*exit)(void);
 };
 
-/* Devices last: at once they are open to all. */
+/* Devices last, for all to open once both are there. */
 static const struct ock_part parts[] = {
 	{ock_region_init, ock_region_exit}, {ock_map_init, ock_map_exit},
 	{ock_dma_init, ock_dma_exit},	    {ock_file_init, ock_file_exit},
-	{ock_knem_init, ock_knem_exit},
+	{ock_knem_init, ock_knem_exit},	    {ock_ctx_allow, ock_ctx_refuse},
 };
 
 static int __init ock_init(void)
