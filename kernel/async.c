@@ -175,11 +175,18 @@ static void ock_job_cancel(void *job)
 	ock_async_end(job, -ECANCELED, 0);
 }
 
+/* Once its threads are gone. */
+static void ock_async_free(struct ock_crew *crew)
+{
+	kfree(container_of(crew, struct ock_async, crew));
+}
+
 static const struct ock_crew_ops crew_ops = {
 	.take = ock_async_take,
 	.waits = ock_async_waits,
 	.run = ock_job_run,
 	.cancel = ock_job_cancel,
+	.free = ock_async_free,
 };
 
 void ock_async_prepare(struct ock_async *async)
@@ -391,7 +398,7 @@ void ock_async_close(struct ock_async *async)
 
 	/* A copy may be of terabytes, and nobody will hear of its end. */
 	WRITE_ONCE(async->stopping, true);
-	ock_crew_deinit(&async->crew);
+	ock_crew_close(&async->crew);
 	wait_event(async->idle, ock_async_landed(async));
 
 	while ((job = list_first_entry_or_null(&async->queue, struct ock_job, node))) {
@@ -401,7 +408,7 @@ void ock_async_close(struct ock_async *async)
 	ock_events_deinit(&async->events);
 	ock_words_deinit(&async->words);
 	xa_destroy(&async->pending);
-	kfree(async);
+	ock_crew_deinit(&async->crew);
 }
 
 int ock_async_create(const struct ock_async_config *config, struct ock_async **result)

@@ -61,8 +61,8 @@ int ock_end_local(struct ock_end *end, const struct ock_vec *vec, u32 nr);
 int ock_end_pin(struct ock_end *end, const struct ock_vec *vec, u32 nr, bool writable,
 		const struct ock_limits *limits);
 
-/* The same for an end of @copy, whose other end, a region of another file than @owner's, is not held while
- * the memory is waited for. Errors of ock_copy_resume(), too. */
+/* The same for an end of @copy, whose other end, a region of another file than @owner's, is not
+ * held while the memory is waited for. Errors of ock_copy_resume(), too. */
 int ock_copy_pin(struct ock_copy *copy, struct ock_end *end, const struct ock_vec *vec, u32 nr,
 		 bool writable, const struct ock_owner *owner);
 

@@ -16,6 +16,8 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "owner.h"
 
@@ -33,6 +35,8 @@ struct ock_crew_ops {
 	/* What was taken is done, or will never be. Sleep. */
 	void (*run)(void *job);
 	void (*cancel)(void *job);
+	/* Nobody is left who knows the crew: it may be freed. Sleeps. */
+	void (*free)(struct ock_crew *crew);
 };
 
 /* A thread's place. */
@@ -45,12 +49,17 @@ struct ock_post {
 
 struct ock_crew {
 	const struct ock_crew_ops *ops;
-	spinlock_t *lock; /* of the queue, and of what is here */
-	const struct ock_owner *owner;
-	struct mutex hiring; /* held to make threads */
+	spinlock_t *lock;	       /* of the queue, and of what is here */
+	const struct ock_owner *owner; /* not after ock_crew_close() */
+	struct ock_user *user;	       /* the owner's, kept by the threads */
+	struct mutex hiring;	       /* held to make threads */
 	unsigned int nr_posts;
 	unsigned int nr_manned;
-	bool helping; /* who called works */
+	bool helping;		/* who called works */
+	bool closed;		/* nobody takes jobs any more */
+	unsigned int nr_busy;	/* threads that have taken some and are not done */
+	wait_queue_head_t calm; /* who closes */
+	struct work_struct work;
 	struct ock_post posts[OCK_CREW_MAX];
 	cpumask_var_t cpus; /* where the first may run */
 	char name[TASK_COMM_LEN];
@@ -61,8 +70,18 @@ int ock_crew_init(struct ock_crew *crew, const struct ock_crew_ops *ops, spinloc
 		  const struct ock_owner *owner, const struct cpumask *cpus, const char *name,
 		  unsigned int max);
 
-/* Waits for the jobs that threads work on. Nobody calls any more. */
+/* Nobody calls any more. Waits for the jobs that threads work on; others stay in the queue. */
+void ock_crew_close(struct ock_crew *crew);
+
+/*
+ * After ock_crew_close(). Threads end, and then ops->free() is called: before this returns, or
+ * later where one is another process's, who may have been stopped.
+ */
 void ock_crew_deinit(struct ock_crew *crew);
+
+/* Of the module. */
+int ock_crews_init(void);
+void ock_crews_exit(void);
 
 /* Makes a thread for what is to come, where the caller may run now; or none, if it cannot. */
 void ock_crew_prepare(struct ock_crew *crew);

@@ -28,8 +28,9 @@ struct ock_ctx {
 };
 
 /*
- * Files may be opened from ock_ctx_allow() on, the last thing of the module's coming: a device that is
- * there may have to go again when something after it fails, and the code with it, open files or not.
+ * Files may be opened from ock_ctx_allow() on, the last thing of the module's coming: a device that
+ * is there may have to go again when something after it fails, and the code with it, open files or
+ * not.
  */
 int ock_ctx_allow(void);
 void ock_ctx_refuse(void);

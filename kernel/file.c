@@ -216,8 +216,8 @@ static int ock_file_copy(struct ock_call *call)
 			   ONECOPY_REGION_READ);
 	if (err)
 		goto out;
-	err = ock_end_open(&work, &work.destination, call, copy->destination, copy->destination_offset,
-			   vec, ONECOPY_REGION_WRITE);
+	err = ock_end_open(&work, &work.destination, call, copy->destination,
+			   copy->destination_offset, vec, ONECOPY_REGION_WRITE);
 	if (err)
 		goto out;
 	if (copy->flags & ONECOPY_COPY_ASYNC) {

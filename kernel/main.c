@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 
+#include "crew.h"
 #include "ctx.h"
 #include "dma.h"
 #include "file.h"
@@ -23,8 +24,9 @@ struct ock_part {
 /* Devices last, for all to open once both are there. */
 static const struct ock_part parts[] = {
 	{ock_region_init, ock_region_exit}, {ock_map_init, ock_map_exit},
-	{ock_dma_init, ock_dma_exit},	    {ock_file_init, ock_file_exit},
-	{ock_knem_init, ock_knem_exit},	    {ock_ctx_allow, ock_ctx_refuse},
+	{ock_dma_init, ock_dma_exit},	    {ock_crews_init, ock_crews_exit},
+	{ock_file_init, ock_file_exit},	    {ock_knem_init, ock_knem_exit},
+	{ock_ctx_allow, ock_ctx_refuse},
 };
 
 static int __init ock_init(void)

@@ -5,6 +5,7 @@
  */
 #include "worker.h"
 
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 int ock_worker_create(const struct ock_worker_config *config, struct ock_worker **result)
@@ -40,6 +41,11 @@ free_cpus:
 free:
 	kfree(worker);
 	return err;
+}
+
+bool ock_worker_ours(const struct ock_worker *worker)
+{
+	return !worker->process || worker->process == current->signal;
 }
 
 void ock_worker_destroy(struct ock_worker *worker)

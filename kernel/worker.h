@@ -37,11 +37,18 @@ struct ock_worker {
 	struct ock_worker_config config;
 	cpumask_var_t cpus;	  /* where to go at first; empty: stays */
 	struct task_struct *task; /* once it runs */
+	const void *process;	  /* whose it is, to be compared; NULL: the kernel's */
 	void *thread;		  /* of the kind there is */
 };
 
 /* For the current process. -ENOMEM, -EAGAIN and what else the kernel says. */
 int ock_worker_create(const struct ock_worker_config *config, struct ock_worker **worker);
+
+/*
+ * It is the current process's, or the kernel's: nobody else can stop it (SIGSTOP, a freezer), and
+ * hold up who waits for it.
+ */
+bool ock_worker_ours(const struct ock_worker *worker);
 
 /* Any context. */
 void ock_worker_wake(struct ock_worker *worker);
@@ -52,7 +59,7 @@ void ock_worker_destroy(struct ock_worker *worker);
 /* The thread's turn, as @work. */
 bool ock_worker_turn(struct ock_worker *worker);
 
-/* What kind of thread there is; sets and uses @thread. */
+/* What kind of thread there is; sets and uses @thread, and sets @process. */
 int ock_thread_start(struct ock_worker *worker);
 void ock_thread_stop(struct ock_worker *worker);
 

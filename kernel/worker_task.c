@@ -29,6 +29,8 @@ int ock_thread_start(struct ock_worker *worker)
 	if (IS_ERR_OR_NULL(task))
 		return task ? PTR_ERR(task) : -EAGAIN;
 	worker->thread = task;
+	/* Kept by the thread, as long as that is. */
+	worker->process = current->signal;
 	vhost_task_start(task);
 	return 0;
 }

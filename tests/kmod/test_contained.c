@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define CGROUPS "/tmp/cgroups"
 #define BYTES	4096
@@ -308,8 +309,7 @@ static void no_room(void)
 	own = kn_create(fd, q, BYTES, PROT_READ | PROT_WRITE, 0);
 	stopped = km_fork();
 	if (stopped == 0) {
-		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 0),
-		      KNEM_STATUS_PENDING);
+		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 0), KNEM_STATUS_PENDING);
 		for (;;)
 			pause();
 	}
@@ -317,8 +317,7 @@ static void no_room(void)
 	KM_OK(kill(stopped, SIGSTOP));
 	KM_TRUE(becomes(stopped, 'T'));
 	for (int i = 0; i < SLOTS; i++)
-		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 1),
-		      KNEM_STATUS_PENDING);
+		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 1), KNEM_STATUS_PENDING);
 	waits = km_fork();
 	if (waits == 0) {
 		/* Reported in a slot, and made in the call. */
@@ -332,6 +331,51 @@ static void no_room(void)
 	KM_EQ(pinned - dv_info(peer).pinned_bytes, BYTES);
 	km_kill(waits);
 	km_kill(stopped);
+}
+
+/* Who closes a file last does not wait for another's process, which may never go on. */
+static void closed_while_stopped(void)
+{
+	int ready[2];
+	pid_t pid, heir;
+	char byte;
+
+	need_own();
+	KM_OK(pipe(ready));
+	pid = km_fork();
+	if (pid == 0) {
+		struct file f = open_file();
+		struct file g = open_file();
+
+		copy(&f);
+		copy(&g);
+		heir = fork();
+		KM_TRUE(heir >= 0);
+		if (heir == 0) {
+			KM_TRUE(becomes(getppid(), 'T'));
+			KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
+			/* By close(), and by the end. */
+			KM_OK(close(f.fd));
+			KM_EQ(write(ready[1], "", 1), 1);
+			_exit(0);
+		}
+		KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
+		KM_OK(munmap((void *)g.word, 64 * sizeof(*g.word)));
+		KM_OK(close(f.fd));
+		KM_OK(close(g.fd));
+		KM_OK(close(ready[1]));
+		raise(SIGSTOP);
+		KM_EQ(waitpid(heir, NULL, 0), heir);
+		_exit(0);
+	}
+	KM_OK(close(ready[1]));
+	KM_EQ(read(ready[0], &byte, 1), 1);
+	/* The heir has ended. */
+	KM_EQ(read(ready[0], &byte, 1), 0);
+	KM_TRUE(km_threads("onecopy", NULL) >= 2);
+	KM_OK(kill(pid, SIGCONT));
+	km_join(pid);
+	km_expect_threads("onecopy", 0);
 }
 
 /* Killed at any moment, with copies queued. */
@@ -371,6 +415,7 @@ int main(int argc, char **argv)
 		{.name = "cpuset", .run = cpuset},
 		{.name = "outlived", .run = outlived},
 		{.name = "no_room", .run = no_room},
+		{.name = "closed_while_stopped", .run = closed_while_stopped},
 		{.name = "killed_while_copying", .run = killed_while_copying},
 		{0},
 	};

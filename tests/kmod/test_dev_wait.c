@@ -20,7 +20,11 @@ static size_t page;
 struct waiter {
 	pthread_t thread;
 	int fd;
-	enum how { NOW, LATER, PINNED } how; /* LATER, and PINNED of /dev/knem, pin local memory first */
+	enum how {
+		NOW,
+		LATER,
+		PINNED
+	} how; /* LATER, and PINNED of /dev/knem, pin local memory first */
 	bool write;
 	uint64_t cookie;
 	uint8_t *local;
