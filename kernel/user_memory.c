@@ -25,6 +25,30 @@ static u32 ock_area_pages(unsigned long addr, u32 nr)
 }
 
 /*
+ * Has up to @nr pages put there that somebody provides (userfaultfd). Before 6.3 a long-term pin
+ * keeps the process's memory locked, and does not wait for them: it is refused.
+ */
+static bool ock_user_memory_fault_in(unsigned long addr, u32 nr, unsigned int flags,
+				     struct page **pages)
+{
+	long got = get_user_pages_unlocked(addr, nr, pages, flags);
+
+	for (long i = 0; i < got; i++)
+		put_page(pages[i]);
+	return got > 0;
+}
+
+static int ock_user_memory_pin_with(unsigned long addr, u32 nr, unsigned int flags,
+				    struct page **pages)
+{
+	int got = pin_user_pages_fast(addr, nr, FOLL_LONGTERM | flags, pages);
+
+	if (got != -EFAULT || !ock_user_memory_fault_in(addr, nr, flags, pages))
+		return got;
+	return pin_user_pages_fast(addr, nr, FOLL_LONGTERM | flags, pages);
+}
+
+/*
  * Up to @nr pages; how many, or an errno. See OCK_PIN_UNSHARES: private memory is
  * pinned as for writing, to get the page that its owner will write to. What cannot be
  * written is pinned for reading then, but nothing behind it that can be.
@@ -34,12 +58,12 @@ static int ock_user_memory_get(unsigned long addr, u32 nr, bool writable, struct
 	int got;
 
 	if (writable || !OCK_PIN_UNSHARES) {
-		got = pin_user_pages_fast(addr, nr, FOLL_LONGTERM | FOLL_WRITE, pages);
+		got = ock_user_memory_pin_with(addr, nr, FOLL_WRITE, pages);
 		if (writable || got != -EFAULT)
 			return got;
 		nr = ock_area_pages(addr, nr);
 	}
-	return pin_user_pages_fast(addr, nr, FOLL_LONGTERM, pages);
+	return ock_user_memory_pin_with(addr, nr, 0, pages);
 }
 
 static int ock_user_memory_pin(u64 addr, u32 nr, bool writable, struct page **pages)
