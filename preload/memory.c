@@ -105,8 +105,17 @@ static void advise_static(uintptr_t from, size_t bytes, bool huge)
 	oc_heap_promote_advise(oc_heap_static.at + (from - start), to - from, huge);
 }
 
+/*
+ * Programs are linked to the C library's version of madvise(), and get ours. Who looks for the name
+ * without a version gets the C library's, for this one is hidden then (elf/dl-lookup.c): that is
+ * UCX, and Open MPI, which overwrite what they find (base/hooked.h).
+ */
+__asm__(".symver versioned_madvise, madvise@" OC_LIBC_VERSION ", remove");
+
+EXPORT int versioned_madvise(void *p, size_t bytes, int advice);
+
 /* Shared memory would keep its content, or refuse. */
-EXPORT int madvise(void *p, size_t bytes, int advice)
+int versioned_madvise(void *p, size_t bytes, int advice)
 {
 	bool locked = advice == MADV_DONTNEED_LOCKED;
 	bool discards = locked || advice == MADV_DONTNEED || advice == MADV_FREE;

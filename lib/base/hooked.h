@@ -8,7 +8,9 @@
 /*
  * The C library's madvise(). UCX, libfabric and Open MPI cache registrations of memory
  * with the network card, and must hear of pages that go away. UCX and Open MPI overwrite that
- * function's first instructions, so whatever gives pages back has to pass through it. The kernel
+ * function's first instructions, so whatever gives pages back has to pass through it; and look it
+ * up by its name, by which the preload's own, in which they would leave nothing of ours, is not
+ * found (preload/memory.c). The kernel
  * tells libfabric (userfaultfd); its other way, memhooks, changes the tables by which programs
  * and libraries call that function, and hears of nothing that malloc does, the C library's or ours.
  * Their hooks take locks and do not allocate; nothing of ours may be locked meanwhile.

@@ -18,7 +18,13 @@ HERE = Path(__file__).resolve().parent
 COMPILERS = {"hooks_openmpi": "mpicc"}
 SHARED = {"odd_malloc"}
 SANITIZED = {"watched": ["-g", "-fsanitize=thread"]}
-LIBRARIES = {"hooks_openmpi": ["-lopen-pal"], "hooks_ucx": ["-lucm", "-lucs"]}
+LIBRARIES = {
+    "hooks_openmpi": ["-lopen-pal"],
+    "hooks_ucx": ["-lucm", "-lucs"],
+    # The C library first: behind UCX there is none then, so it looks for functions in all, and finds the preload's.
+    "hooks_ucx_behind": ["-Wl,--no-as-needed", "-lc", "-lucm", "-lucs"],
+}
+SOURCES = {"hooks_ucx_behind": "hooks_ucx"}
 
 # The heap wakes up in programs in which this name can be found.
 MARKER = "int MPI_Get_version(int *v, int *s) { *v = 3; *s = 1; return 0; }\n"
@@ -37,7 +43,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             source, flags = directory / "marker.c", ["-shared", "-fPIC"]
             source.write_text(MARKER)
         else:
-            source = next(HERE.glob(f"*/{name}.c"))
+            source = next(HERE.glob(f"*/{SOURCES.get(name, name)}.c"))
             flags = ["-shared", "-fPIC", "-fno-builtin"] if name in SHARED else ["-rdynamic", "-pthread"]
             flags += SANITIZED.get(name, [])
         options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", *flags]

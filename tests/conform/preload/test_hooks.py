@@ -17,9 +17,10 @@ UCM = Path("/usr/include/ucm/api/ucm.h")
 
 
 @pytest.mark.skipif(not UCM.exists(), reason="no libucx-dev: packaging/install-deps test")
-def test_ucx(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded) -> None:
-    runner.run(compiled("hooks_ucx"), "plain")
-    preloaded("hooks_ucx", "heap")
+@pytest.mark.parametrize("program", ["hooks_ucx", "hooks_ucx_behind"])
+def test_ucx(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded, program: str) -> None:
+    runner.run(compiled(program), "plain")
+    preloaded(program, "heap")
 
 
 def test_libfabric(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded) -> None:
