@@ -12,10 +12,11 @@
  * table of huge entries), so mapping costs one fault, not one a page.
  *
  * A fault holds region->map_lock for reading while it asks ock_region_shown() and
- * fills. ock_map_revoke() takes it for writing after the region's state has begun to
+ * fills. ock_map_revoke() takes it for writing as the region's state begins to
  * say no, then zaps. Each fault is either before, and its entries are zapped, or after, and
- * gets SIGBUS. The
- * table's user, which keeps the pages, goes only after the revocation.
+ * gets SIGBUS. The table's user, which keeps the pages, goes only after the revocation.
+ * What may take long, page tables, is allocated without it, or who can draw that out (memory.high)
+ * would make a peer wait that destroys its region.
  *
  * All areas belong to one address space, in which a region owns a range of
  * offsets. Ranges are handed out in a circle: when it wraps, one may be
@@ -150,30 +151,63 @@ static bool ock_fill_huge(struct ock_fill *fill, pmd_t *pmd, unsigned long addr,
 }
 
 /*
- * A fatal signal ends this early, but only with the entry there that was asked
- * for: a fault of the kernel's own (read() into the area) is taken again and again
- * until it is, signal or not.
+ * Goes on from @addr, and says how far it has come. A fatal signal ends this early, but only with
+ * the entry there that was asked for: a fault of the kernel's own (read() into the area) is
+ * taken again and again until it is, signal or not. -EAGAIN: there is no table for what is at
+ * @addr. To allocate one may take long, where the process's cgroup is over its limit.
  */
-static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, unsigned long addr,
+static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, unsigned long *at,
 			  unsigned long end)
 {
-	while (addr < end) {
+	while (*at < end) {
+		unsigned long addr = *at;
 		unsigned long next = min(ALIGN_DOWN(addr, PMD_SIZE) + PMD_SIZE, end);
 		pmd_t *pmd = fault->pmd - pmd_index(fault->address) + pmd_index(addr);
 		int err;
 
 		if (!ock_fill_huge(fill, pmd, addr, next)) {
+			if (pmd_none(READ_ONCE(*pmd)))
+				return -EAGAIN;
 			err = apply_to_page_range(fill->vma->vm_mm, addr, next - addr,
 						  ock_fill_entry, fill);
 			if (err)
 				return err;
 		}
-		addr = next;
-		if (addr > fault->address && fatal_signal_pending(current))
+		*at = next;
+		if (next > fault->address && fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
 	return 0;
+}
+
+static int ock_fill_nothing(pte_t *pte, unsigned long addr, void *data)
+{
+	return 0;
+}
+
+/* Tables are made while nobody is kept from revoking: between two, the region may have been. */
+static int ock_fill(struct ock_fill *fill, const struct vm_fault *fault, unsigned long at,
+		    unsigned long end)
+{
+	struct ock_region *region = fill->vma->vm_private_data;
+	int err;
+
+	fill->page = linear_page_index(fill->vma, at) - region->map_page;
+	do {
+		down_read(&region->map_lock);
+		err = -ENOENT;
+		if (ock_region_shown(region)) {
+			WRITE_ONCE(region->mapped, true);
+			fill->run = ock_pages_run(fill->pages, fill->page);
+			err = ock_fill_range(fill, fault, &at, end);
+		}
+		up_read(&region->map_lock);
+		if (err != -EAGAIN)
+			return err;
+		err = apply_to_page_range(fill->vma->vm_mm, at, PAGE_SIZE, ock_fill_nothing, NULL);
+	} while (!err);
+	return err;
 }
 
 static vm_fault_t ock_area_fault(struct vm_fault *fault)
@@ -183,26 +217,16 @@ static vm_fault_t ock_area_fault(struct vm_fault *fault)
 	unsigned long addr = max(vma->vm_start, ALIGN_DOWN(fault->address, PUD_SIZE));
 	unsigned long end = min(vma->vm_end - 1, fault->address | (PUD_SIZE - 1)) + 1;
 	struct ock_fill fill = {.pages = &region->pages, .vma = vma};
-	vm_fault_t result = VM_FAULT_NOPAGE;
-	int err;
+	int err = ock_fill(&fill, fault, addr, end);
 
-	down_read(&region->map_lock);
-	if (!ock_region_shown(region)) {
-		result = VM_FAULT_SIGBUS;
-		goto out;
-	}
-	WRITE_ONCE(region->mapped, true);
-	fill.page = linear_page_index(vma, addr) - region->map_page;
-	fill.run = ock_pages_run(fill.pages, fill.page);
-	err = ock_fill_range(&fill, fault, addr, end);
-	/* Killed: the rest is not needed. */
-	if (err && err != -EINTR)
-		result = err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	if (err == -ENOENT)
+		return VM_FAULT_SIGBUS;
 	ock_stat_inc(OCK_STAT_MAP_FAULTS);
 	trace_onecopy_map_fill(region->cookie, (end - addr) >> PAGE_SHIFT, fill.huge, err);
-out:
-	up_read(&region->map_lock);
-	return result;
+	/* Killed: the rest is not needed. */
+	if (!err || err == -EINTR)
+		return VM_FAULT_NOPAGE;
+	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
 /* ---- areas ---- */
