@@ -5,8 +5,9 @@
  * the queue before it sleeps and says under the lock that it is idle, so no job is forgotten.
  *
  * A thread that is a process's own is stopped with it, for as long as somebody likes, but not
- * within a job. So who closes waits for those who have one, and leaves the end of others' threads
- * to a work item, which holds the module. They count as their user's until then.
+ * within a job. So one of another process is woken only where there can be none of one's own; who
+ * closes waits for those who have a job, and leaves the end of others' threads to a work
+ * item, which holds the module. They count as their user's until then.
  */
 #include "crew.h"
 
@@ -56,15 +57,16 @@ static bool ock_post_work(void *data)
 	return true;
 }
 
-/* One who has nothing to do gets to work. */
-static bool ock_crew_rouse(struct ock_crew *crew)
+/* One who has nothing to do gets to work; @ours: if nobody else can stop it. */
+static bool ock_crew_rouse(struct ock_crew *crew, bool ours)
 {
 	lockdep_assert_held(crew->lock);
 	for (unsigned int i = 0; i < crew->nr_posts; i++) {
 		struct ock_post *post = &crew->posts[i];
 
 		/* Whose creator has not put it down yet is roused after that. */
-		if (!post->worker || !post->manned || !post->idle)
+		if (!post->worker || !post->manned || !post->idle ||
+		    (ours && !ock_worker_ours(post->worker)))
 			continue;
 		post->idle = false;
 		ock_worker_wake(post->worker);
@@ -91,7 +93,7 @@ static void ock_post_died(void *data)
 	}
 	/* It may have been roused for what another has to do now. */
 	if (!crew->closed && crew->ops->waits(crew))
-		ock_crew_rouse(crew);
+		ock_crew_rouse(crew, false);
 	ock_crew_done(crew);
 	spin_unlock(crew->lock);
 }
@@ -142,7 +144,7 @@ static int ock_post_man(struct ock_post *post)
 		post->worker = worker;
 		/* Somebody may have queued a job meanwhile, and found nobody to rouse. */
 		if (crew->ops->waits(crew))
-			ock_crew_rouse(crew);
+			ock_crew_rouse(crew, true);
 	}
 	spin_unlock(crew->lock);
 	if (err)
@@ -153,11 +155,14 @@ static int ock_post_man(struct ock_post *post)
 /* Whether the queue needs another thread, after all has been done with those there are. */
 static bool ock_crew_lacks(struct ock_crew *crew)
 {
-	bool lacks;
+	bool lacks = false;
 
 	spin_lock(crew->lock);
-	lacks = crew->ops->waits(crew) && !crew->helping && !ock_crew_rouse(crew) &&
-		crew->nr_manned < crew->nr_posts;
+	if (crew->ops->waits(crew) && !crew->helping && !ock_crew_rouse(crew, true)) {
+		lacks = crew->nr_manned < crew->nr_posts;
+		if (!lacks)
+			ock_crew_rouse(crew, false);
+	}
 	spin_unlock(crew->lock);
 	return lacks;
 }
@@ -171,12 +176,15 @@ static int ock_crew_hire(struct ock_crew *crew)
 	return 0;
 }
 
-/* Does what is queued in the place of a thread, if there is none. */
+/* No thread is to be had: another process's works, or the caller does what is queued in its place.
+ */
 static void ock_crew_help(struct ock_crew *crew)
 {
 	void *job;
 
 	spin_lock(crew->lock);
+	if (crew->ops->waits(crew))
+		ock_crew_rouse(crew, false);
 	if (crew->nr_manned || crew->helping)
 		goto out;
 	crew->helping = true;

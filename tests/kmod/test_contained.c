@@ -286,10 +286,47 @@ static bool becomes(pid_t pid, char state)
 	return false;
 }
 
+/*
+ * A process over its memory.high is held up where it allocates: page tables of a mapping, too, half
+ * of 2 MiB. Its peer does not wait for that, and the rest of what it mapped is not there any more.
+ */
+static void tables_over_high(void)
+{
+	enum { TIMES = 64, SPAN = 16 << 20 };
+	struct onecopy_segment segs[TIMES];
+	int fd = km_open_unlimited(dv_open);
+	uint8_t *p = km_pages(SPAN);
+	uint64_t cookie;
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	madvise(p, SPAN, MADV_NOHUGEPAGE);
+	for (int i = 0; i < TIMES; i++)
+		segs[i] = dv_seg(p, SPAN);
+	KM_OK(dv_create_try(fd, segs, TIMES, DV_RO | ONECOPY_REGION_ANY_USER, &cookie));
+	KM_OK(pipe(ready));
+	pid = km_fork();
+	if (pid == 0) {
+		uint8_t *q = dv_map(dv_open(), cookie, 0, (uint64_t)TIMES * SPAN, ONECOPY_MAP_READ);
+
+		KM_TRUE(q != MAP_FAILED);
+		enter_cgroup("+memory", "memory.high", "1M");
+		KM_EQ(write(ready[1], "", 1), 1);
+		KM_EQ(km_touch(q, false), SIGBUS);
+		leave_cgroup();
+		_exit(0);
+	}
+	KM_EQ(read(ready[0], &byte, 1), 1);
+	KM_TRUE(becomes(pid, 'D'));
+	KM_OK(dv_destroy(fd, cookie));
+	km_join(pid);
+}
+
 #define SLOTS 4096
 
 /*
- * A thread that is stopped with its process makes no room in its queue: who waits for some
+ * Threads that are all stopped with their processes make no room in their queue: who waits for some
  * keeps nobody's region meanwhile, also where the copy will be made in the call.
  */
 static void no_room(void)
@@ -299,7 +336,7 @@ static void no_room(void)
 	knem_cookie_t own, region;
 	volatile knem_status_t *slot;
 	uint64_t pinned;
-	pid_t stopped, waits;
+	pid_t stopped[4], waits; /* as many threads as there can be */
 
 	need_own();
 	owner = kn_open();
@@ -307,15 +344,21 @@ static void no_room(void)
 	fd = kn_open();
 	slot = kn_array(fd, SLOTS);
 	own = kn_create(fd, q, BYTES, PROT_READ | PROT_WRITE, 0);
-	stopped = km_fork();
-	if (stopped == 0) {
-		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 0), KNEM_STATUS_PENDING);
-		for (;;)
-			pause();
+	for (int i = 0; i < 4; i++) {
+		stopped[i] = km_fork();
+		if (stopped[i] == 0) {
+			KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 0),
+			      KNEM_STATUS_PENDING);
+			for (;;)
+				pause();
+		}
+		KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
+		*slot = KNEM_STATUS_PENDING;
 	}
-	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
-	KM_OK(kill(stopped, SIGSTOP));
-	KM_TRUE(becomes(stopped, 'T'));
+	for (int i = 0; i < 4; i++) {
+		KM_OK(kill(stopped[i], SIGSTOP));
+		KM_TRUE(becomes(stopped[i], 'T'));
+	}
 	for (int i = 0; i < SLOTS; i++)
 		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 1), KNEM_STATUS_PENDING);
 	waits = km_fork();
@@ -330,7 +373,35 @@ static void no_room(void)
 	KM_OK(kn_destroy(owner, region));
 	KM_EQ(pinned - dv_info(peer).pinned_bytes, BYTES);
 	km_kill(waits);
-	km_kill(stopped);
+	for (int i = 0; i < 4; i++)
+		km_kill(stopped[i]);
+}
+
+/* A thread that is stopped with its process is no help to another, who gets one of his own. */
+static void copied_while_stopped(void)
+{
+	pid_t pid, heir;
+
+	need_own();
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		km_skip("there is one thread at most where there is one processor");
+	pid = km_fork();
+	if (pid == 0) {
+		struct file f = open_file();
+
+		copy(&f);
+		heir = km_fork();
+		if (heir == 0) {
+			KM_TRUE(becomes(getppid(), 'T'));
+			copy(&f);
+			KM_OK(kill(getppid(), SIGCONT));
+			_exit(0);
+		}
+		raise(SIGSTOP);
+		km_join(heir);
+		_exit(0);
+	}
+	km_join(pid);
 }
 
 /* Who closes a file last does not wait for another's process, which may never go on. */
@@ -414,7 +485,9 @@ int main(int argc, char **argv)
 		{.name = "pids", .run = pids},
 		{.name = "cpuset", .run = cpuset},
 		{.name = "outlived", .run = outlived},
+		{.name = "tables_over_high", .run = tables_over_high},
 		{.name = "no_room", .run = no_room},
+		{.name = "copied_while_stopped", .run = copied_while_stopped},
 		{.name = "closed_while_stopped", .run = closed_while_stopped},
 		{.name = "killed_while_copying", .run = killed_while_copying},
 		{0},
