@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -363,4 +365,55 @@ bool km_write_text(const char *path, const char *text)
 	n = write(fd, text, strlen(text));
 	close(fd);
 	return n == (ssize_t)strlen(text);
+}
+
+char km_state(pid_t pid)
+{
+	char path[64], text[512] = "", *after;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	KM_TRUE(km_read_text(path, text, sizeof(text)));
+	after = strrchr(text, ')');
+	return after ? after[2] : '?';
+}
+
+bool km_becomes(pid_t pid, char state)
+{
+	double until = km_now() + (km_slow() ? 60 : 10);
+
+	while (km_state(pid) != state) {
+		if (km_now() >= until)
+			return false;
+		km_pause();
+	}
+	return true;
+}
+
+#define CGROUPS "/tmp/cgroups"
+
+void km_enter_cgroup(const char *controllers, const char *name, const char *value)
+{
+	char path[100], text[32];
+
+	mkdir(CGROUPS, 0700);
+	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
+		km_skip("no cgroups here: %s", strerror(errno));
+	mkdir(KM_CGROUP, 0700);
+	if (!km_write_text(CGROUPS "/cgroup.subtree_control", controllers))
+		km_skip("no controller %s here", controllers);
+	snprintf(path, sizeof(path), KM_CGROUP "/%s", name);
+	KM_TRUE(km_write_text(path, value));
+	snprintf(text, sizeof(text), "%d", getpid());
+	KM_TRUE(km_write_text(KM_CGROUP "/cgroup.procs", text));
+}
+
+void km_leave_cgroup(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d", getpid());
+	KM_TRUE(km_write_text(CGROUPS "/cgroup.procs", text));
+	while (rmdir(KM_CGROUP) && errno == EBUSY)
+		km_pause();
+	KM_OK(umount2(CGROUPS, MNT_DETACH));
 }

@@ -102,6 +102,15 @@ void km_kill(pid_t pid);
 /* A child in @loop, which writes a byte to @ready each time it is about to do what it is to
  * be killed in, and is after so many pauses. Its number, of which no process is left. */
 pid_t km_kill_in(void (*loop)(void *arg, int ready), void *arg, int pauses);
+/* How the process sleeps, 'R', 'S', 'D', 'T' and so on, as /proc tells it. */
+char km_state(pid_t pid);
+/* Whether it comes to sleep so. */
+bool km_becomes(pid_t pid, char state);
+#define KM_CGROUP "/tmp/cgroups/one"
+/* In a cgroup of its own, KM_CGROUP, with these settings; the case is skipped where there is none.
+ */
+void km_enter_cgroup(const char *controllers, const char *name, const char *value);
+void km_leave_cgroup(void);
 /* Becomes another user for good, root's powers gone. */
 void km_drop(uid_t uid);
 /* A number in a file, e.g. of /proc or /sys; -1 if it is not there. */

@@ -17,8 +17,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define CGROUPS "/tmp/cgroups"
-#define BYTES	4096
+#define BYTES 4096
 
 struct file {
 	int fd;
@@ -99,6 +98,19 @@ static cpu_set_t only(int cpu)
 	return cpus;
 }
 
+/* A thread goes where it is to run in its first turn. */
+static void expect_on(pid_t thread, int cpu)
+{
+	double until = km_now() + (km_slow() ? 60 : 10);
+	const cpu_set_t one = only(cpu);
+	cpu_set_t cpus;
+
+	do {
+		KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
+	} while (!CPU_EQUAL(&cpus, &one) && km_now() < until);
+	KM_TRUE(CPU_EQUAL(&cpus, &one));
+}
+
 /* Threads are where ASYNC_SETUP was called, wherever the caller goes after it. */
 static void placed(void)
 {
@@ -106,7 +118,6 @@ static void placed(void)
 	uint8_t mask = 1, local;
 	volatile knem_status_t *slot;
 	struct file f;
-	cpu_set_t cpus;
 	pid_t thread;
 	bool own;
 	int fd;
@@ -117,8 +128,7 @@ static void placed(void)
 	f = open_file();
 	KM_OK(sched_setaffinity(0, sizeof(zero), &zero));
 	copy(&f);
-	KM_OK(sched_getaffinity(worker(&own), sizeof(cpus), &cpus));
-	KM_TRUE(CPU_EQUAL(&cpus, &one));
+	expect_on(worker(&own), 1);
 
 	/* What BIND_OFFLOAD says goes no further than the process may. */
 	KM_OK(sched_setaffinity(0, sizeof(one), &one));
@@ -130,8 +140,7 @@ static void placed(void)
 			      KNEM_FLAG_MEMCPYTHREAD, 0));
 	KM_EQ(kn_wait(slot), KNEM_STATUS_SUCCESS);
 	KM_EQ(km_threads("knem-ctx-", &thread), 1);
-	KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
-	KM_TRUE(CPU_EQUAL(&cpus, &one));
+	expect_on(thread, 1);
 }
 
 /* Beyond RLIMIT_NPROC there is no thread, and copies are made all the same. */
@@ -155,51 +164,23 @@ static void processes(void)
 	km_expect_threads("onecopy", 0);
 }
 
-/* In a cgroup of its own, with these settings; the case is skipped where there is none. */
-static void enter_cgroup(const char *controllers, const char *name, const char *value)
-{
-	char path[100], text[32];
-
-	mkdir(CGROUPS, 0700);
-	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
-		km_skip("no cgroups here: %s", strerror(errno));
-	mkdir(CGROUPS "/one", 0700);
-	if (!km_write_text(CGROUPS "/cgroup.subtree_control", controllers))
-		km_skip("no controller %s here", controllers);
-	snprintf(path, sizeof(path), CGROUPS "/one/%s", name);
-	KM_TRUE(km_write_text(path, value));
-	snprintf(text, sizeof(text), "%d", getpid());
-	KM_TRUE(km_write_text(CGROUPS "/one/cgroup.procs", text));
-}
-
-static void leave_cgroup(void)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%d", getpid());
-	KM_TRUE(km_write_text(CGROUPS "/cgroup.procs", text));
-	while (rmdir(CGROUPS "/one") && errno == EBUSY)
-		km_pause();
-	KM_OK(umount2(CGROUPS, MNT_DETACH));
-}
-
 /* They count as its processes do. */
 static void pids(void)
 {
 	struct file f;
 
 	need_own();
-	enter_cgroup("+pids", "pids.max", "1");
+	km_enter_cgroup("+pids", "pids.max", "1");
 	f = open_file();
 	km_expect_threads("onecopy", 0);
 	KM_TRUE(copy(&f));
-	KM_TRUE(km_write_text(CGROUPS "/one/pids.max", "2"));
+	KM_TRUE(km_write_text(KM_CGROUP "/pids.max", "2"));
 	copy(&f);
 	km_expect_threads("onecopy", 1);
-	KM_EQ(km_read_number(CGROUPS "/one/pids.current"), 2);
+	KM_EQ(km_read_number(KM_CGROUP "/pids.current"), 2);
 	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
 	KM_OK(close(f.fd));
-	leave_cgroup();
+	km_leave_cgroup();
 }
 
 /* And are in its cgroup, on its processors. */
@@ -207,29 +188,26 @@ static void cpuset(void)
 {
 	char path[64], text[256];
 	struct file f;
-	cpu_set_t cpus;
 	pid_t thread;
 	bool own;
 
-	enter_cgroup("+cpuset", "cpuset.cpus", "1");
+	km_enter_cgroup("+cpuset", "cpuset.cpus", "1");
 	f = open_file();
 	copy(&f);
 	thread = worker(&own);
-	KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
-	KM_TRUE(CPU_COUNT(&cpus) == 1 && CPU_ISSET(1, &cpus));
+	expect_on(thread, 1);
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", thread);
 	KM_TRUE(km_read_text(path, text, sizeof(text)));
 	km_note("in cgroup %s", text);
 	if (own) {
 		KM_TRUE(strstr(text, "/one") != NULL);
 		/* What the administrator says later goes for them too. */
-		KM_TRUE(km_write_text(CGROUPS "/one/cpuset.cpus", "0"));
-		KM_OK(sched_getaffinity(thread, sizeof(cpus), &cpus));
-		KM_TRUE(CPU_COUNT(&cpus) == 1 && CPU_ISSET(0, &cpus));
+		KM_TRUE(km_write_text(KM_CGROUP "/cpuset.cpus", "0"));
+		expect_on(thread, 0);
 	}
 	KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
 	KM_OK(close(f.fd));
-	leave_cgroup();
+	km_leave_cgroup();
 }
 
 /* A process whose thread it was ends; who shares the file goes on. */
@@ -269,60 +247,6 @@ static void outlived(void)
 	KM_EQ(read(ready[0], &byte, 1), 1);
 }
 
-/* Whether the process comes to sleep so, as /proc tells it. */
-static bool becomes(pid_t pid, char state)
-{
-	double until = km_now() + (km_slow() ? 60 : 10);
-	char path[64], text[512] = "", *after;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	do {
-		KM_TRUE(km_read_text(path, text, sizeof(text)));
-		after = strrchr(text, ')');
-		if (after && after[2] == state)
-			return true;
-		km_pause();
-	} while (km_now() < until);
-	return false;
-}
-
-/*
- * A process over its memory.high is held up where it allocates: page tables of a mapping, too, half
- * of 2 MiB. Its peer does not wait for that, and the rest of what it mapped is not there any more.
- */
-static void tables_over_high(void)
-{
-	enum { TIMES = 64, SPAN = 16 << 20 };
-	struct onecopy_segment segs[TIMES];
-	int fd = km_open_unlimited(dv_open);
-	uint8_t *p = km_pages(SPAN);
-	uint64_t cookie;
-	int ready[2];
-	pid_t pid;
-	char byte;
-
-	madvise(p, SPAN, MADV_NOHUGEPAGE);
-	for (int i = 0; i < TIMES; i++)
-		segs[i] = dv_seg(p, SPAN);
-	KM_OK(dv_create_try(fd, segs, TIMES, DV_RO | ONECOPY_REGION_ANY_USER, &cookie));
-	KM_OK(pipe(ready));
-	pid = km_fork();
-	if (pid == 0) {
-		uint8_t *q = dv_map(dv_open(), cookie, 0, (uint64_t)TIMES * SPAN, ONECOPY_MAP_READ);
-
-		KM_TRUE(q != MAP_FAILED);
-		enter_cgroup("+memory", "memory.high", "1M");
-		KM_EQ(write(ready[1], "", 1), 1);
-		KM_EQ(km_touch(q, false), SIGBUS);
-		leave_cgroup();
-		_exit(0);
-	}
-	KM_EQ(read(ready[0], &byte, 1), 1);
-	KM_TRUE(becomes(pid, 'D'));
-	KM_OK(dv_destroy(fd, cookie));
-	km_join(pid);
-}
-
 #define SLOTS 4096
 
 /*
@@ -357,7 +281,7 @@ static void no_room(void)
 	}
 	for (int i = 0; i < 4; i++) {
 		KM_OK(kill(stopped[i], SIGSTOP));
-		KM_TRUE(becomes(stopped[i], 'T'));
+		KM_TRUE(km_becomes(stopped[i], 'T'));
 	}
 	for (int i = 0; i < SLOTS; i++)
 		KM_EQ(kn_copy(fd, own, 0, own, 0, KNEM_FLAG_MEMCPYTHREAD, 1), KNEM_STATUS_PENDING);
@@ -367,7 +291,7 @@ static void no_room(void)
 		kn_copy(fd, region, 0, own, 0, KNEM_FLAG_ASYNCDMACOMPLETE, 2);
 		km_fail(__FILE__, __LINE__, "there was room");
 	}
-	KM_TRUE(becomes(waits, 'D'));
+	KM_TRUE(km_becomes(waits, 'D'));
 	peer = dv_open();
 	pinned = dv_info(peer).pinned_bytes;
 	KM_OK(kn_destroy(owner, region));
@@ -392,7 +316,7 @@ static void copied_while_stopped(void)
 		copy(&f);
 		heir = km_fork();
 		if (heir == 0) {
-			KM_TRUE(becomes(getppid(), 'T'));
+			KM_TRUE(km_becomes(getppid(), 'T'));
 			copy(&f);
 			KM_OK(kill(getppid(), SIGCONT));
 			_exit(0);
@@ -423,7 +347,7 @@ static void closed_while_stopped(void)
 		heir = fork();
 		KM_TRUE(heir >= 0);
 		if (heir == 0) {
-			KM_TRUE(becomes(getppid(), 'T'));
+			KM_TRUE(km_becomes(getppid(), 'T'));
 			KM_OK(munmap((void *)f.word, 64 * sizeof(*f.word)));
 			/* By close(), and by the end. */
 			KM_OK(close(f.fd));
@@ -485,7 +409,6 @@ int main(int argc, char **argv)
 		{.name = "pids", .run = pids},
 		{.name = "cpuset", .run = cpuset},
 		{.name = "outlived", .run = outlived},
-		{.name = "tables_over_high", .run = tables_over_high},
 		{.name = "no_room", .run = no_room},
 		{.name = "copied_while_stopped", .run = copied_while_stopped},
 		{.name = "closed_while_stopped", .run = closed_while_stopped},

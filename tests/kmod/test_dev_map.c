@@ -3,6 +3,7 @@
 #include "dev.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -320,6 +321,56 @@ static void checked(void)
 	KM_EQ(dv_read(fd, cookie, 0, local, sizeof(local)), sizeof(local));
 }
 
+/*
+ * A process over its memory.high is held up where it allocates: page tables of a mapping, too, half
+ * of 2 MiB. Its peer does not wait for that, and the rest of what it mapped is not there any more.
+ */
+static void tables_over_high(void)
+{
+	enum { TIMES = 64, SPAN = 16 << 20 };
+	struct onecopy_segment segs[TIMES];
+	int fd = km_open_unlimited(dv_open);
+	uint8_t *p = km_pages(SPAN);
+	struct pollfd done;
+	uint64_t cookie;
+	int way[2], sig;
+	bool held;
+	pid_t pid;
+
+	madvise(p, SPAN, MADV_NOHUGEPAGE);
+	for (int i = 0; i < TIMES; i++)
+		segs[i] = dv_seg(p, SPAN);
+	KM_OK(dv_create_try(fd, segs, TIMES, DV_RO | ONECOPY_REGION_ANY_USER, &cookie));
+	KM_OK(pipe(way));
+	pid = km_fork();
+	if (pid == 0) {
+		uint8_t *q = dv_map(dv_open(), cookie, 0, (uint64_t)TIMES * SPAN, READ);
+
+		KM_TRUE(q != MAP_FAILED);
+		km_enter_cgroup("+memory", "memory.high", "1M");
+		KM_EQ(write(way[1], &(int){0}, sizeof(int)), sizeof(int));
+		sig = km_touch(q, false);
+		KM_EQ(write(way[1], &sig, sizeof(sig)), sizeof(sig));
+		km_leave_cgroup();
+		_exit(0);
+	}
+	KM_OK(close(way[1]));
+	if (read(way[0], &sig, sizeof(sig)) == sizeof(sig)) {
+		done = (struct pollfd){.fd = way[0], .events = POLLIN};
+		do
+			held = km_state(pid) == 'D';
+		while (!held && !poll(&done, 1, 0));
+		KM_OK(dv_destroy(fd, cookie));
+		KM_EQ(read(way[0], &sig, sizeof(sig)), sizeof(sig));
+		km_join(pid);
+		if (!held)
+			km_skip("this kernel does not hold up who allocates page tables");
+		KM_EQ(sig, SIGBUS);
+	} else {
+		km_join(pid);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
@@ -332,6 +383,7 @@ int main(int argc, char **argv)
 		{.name = "unmapped_in_parts", .run = unmapped_in_parts},
 		{.name = "not_passed_on", .run = not_passed_on},
 		{.name = "killed_in_fault", .run = killed_in_fault},
+		{.name = "tables_over_high", .run = tables_over_high},
 		{.name = "checked", .run = checked},
 		{0},
 	};
