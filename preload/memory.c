@@ -15,16 +15,13 @@
 
 #include "base/env.h"
 #include "base/hooked.h"
+#include "base/pages.h"
 #include "heap/changed.h"
 #include "heap/heap.h"
 #include "heap/onfork.h"
 #include "heap/promote.h"
 #include "heap/span.h"
 #include "heap/static_data.h"
-
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18: of locked memory, too */
-#endif
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -4,20 +4,20 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/pages.h"
 #include "base/quiet.h"
 
-#define PAGE	  4096u
-#define HUGE_PAGE ((uintptr_t)2 << 20)
+#define PAGE 4096u
 
 /* Room for @bytes at a huge page's boundary, as the arena has in its owner: only then
  * can the kernel map its huge pages as such. *@hole of *@room bytes is around it. */
 static char *reserve(size_t bytes, char **hole, size_t *room)
 {
-	*room = bytes + HUGE_PAGE;
+	*room = bytes + OC_HUGE_PAGE;
 	*hole = mmap(NULL, *room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (*hole == MAP_FAILED)
 		return MAP_FAILED;
-	return *hole + (-(uintptr_t)*hole & (HUGE_PAGE - 1));
+	return *hole + (-(uintptr_t)*hole & (OC_HUGE_PAGE - 1));
 }
 
 /* Gives back what of the hole is not [at, at + bytes). */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "access/cma.h"
+#include "base/file.h"
 
 /*
  * A seccomp filter may kill whoever makes these calls, and a rank must not find
@@ -45,15 +47,11 @@ static int cma_ready(const struct oc_node *node)
 /* kernel.yama.ptrace_scope, or -1 without Yama. */
 static int read_yama(void)
 {
-	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = -1;
+	char text[16];
 
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &scope) != 1)
-		scope = -1;
-	fclose(file);
-	return scope;
+	return oc_file_read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) > 0
+		       ? atoi(text)
+		       : -1;
 }
 
 static void cma_explain(const struct oc_node *node, uint32_t peer, char *why, size_t size)

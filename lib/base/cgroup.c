@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/cgroup.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 #define ROOT	  "/sys/fs/cgroup"
 #define PATH_SIZE 4200
-
-/* The beginning of a file as text, empty if there is none. */
-static void read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? 0 : read(fd, text, size - 1);
-
-	text[len < 0 ? 0 : len] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
 
 void oc_cgroup_walk(const char *name, void (*look)(const char *text, void *arg), void *arg)
 {
 	char groups[4096] = "\n", dir[PATH_SIZE], path[PATH_SIZE + 64], text[64];
 	char *own;
 
-	read_text("/proc/self/cgroup", groups + 1, sizeof(groups) - 1);
+	oc_file_read_text("/proc/self/cgroup", groups + 1, sizeof(groups) - 1);
 	/* A line of version 2 has number 0 and names no controllers. */
 	own = strstr(groups, "\n0::");
 	if (!own)
@@ -36,7 +24,7 @@ void oc_cgroup_walk(const char *name, void (*look)(const char *text, void *arg),
 	snprintf(dir, sizeof(dir), "%s%s", ROOT, own);
 	while (strlen(dir) >= strlen(ROOT)) {
 		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		read_text(path, text, sizeof(text));
+		oc_file_read_text(path, text, sizeof(text));
 		if (*text)
 			look(text, arg);
 		*strrchr(dir, '/') = '\0';

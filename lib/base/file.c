@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int oc_file_above(int fd)
@@ -44,4 +45,18 @@ void oc_file_close(const struct oc_file *file, int fd)
 {
 	if (oc_file_is(file, fd))
 		close(fd);
+}
+
+long oc_file_read_text(const char *path, char *text, size_t size)
+{
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), n = -errno;
+
+	if (fd >= 0) {
+		n = syscall(SYS_read, fd, text, size - 1);
+		if (n < 0)
+			n = -errno;
+		syscall(SYS_close, fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n;
 }

@@ -11,6 +11,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct oc_file {
@@ -33,5 +34,12 @@ bool oc_file_is(const struct oc_file *file, int fd);
 /* Closes @fd, unless it is not @file's any more: closing what the program has
  * put there would be worse than a descriptor lost. */
 void oc_file_close(const struct oc_file *file, int fd);
+
+/*
+ * The beginning of a file of the kernel's as text: one read of at most @size - 1 bytes, which a NUL
+ * ends. How many, or -errno; @text is ended then, too. Past whoever listens to the C library's
+ * calls.
+ */
+long oc_file_read_text(const char *path, char *text, size_t size);
 
 #endif

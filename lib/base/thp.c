@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/thp.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 #define SETTINGS  "/sys/kernel/mm/transparent_hugepage/"
 #define MAX_ORDER 10 /* of the kernel's free blocks, unless it was built otherwise */
@@ -17,14 +17,8 @@
 static const char *read_setting(const char *path, char *text, size_t size)
 {
 	char *open_at, *close_at;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
 
-	if (fd < 0)
-		return "";
-	len = read(fd, text, size - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
+	oc_file_read_text(path, text, size);
 	open_at = strchr(text, '[');
 	close_at = open_at ? strchr(open_at, ']') : NULL;
 	if (!close_at)
@@ -72,16 +66,11 @@ enum oc_thp_shared oc_thp_shared(void)
 
 bool oc_thp_reports_free_pages(void)
 {
-	char text[32] = "";
-	int fd = open("/sys/module/page_reporting/parameters/page_reporting_order",
-		      O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	char *end;
+	char text[32], *end;
 	unsigned long order;
 
-	if (fd >= 0)
-		close(fd);
-	if (len <= 0)
+	if (oc_file_read_text("/sys/module/page_reporting/parameters/page_reporting_order", text,
+			      sizeof(text)) <= 0)
 		return false;
 	/* Until something reports it is the order of no block. */
 	order = strtoul(text, &end, 10);

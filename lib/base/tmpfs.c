@@ -150,15 +150,9 @@ static int run_child(struct request *request)
 
 static bool is_set(const char *path)
 {
-	char value = '0';
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[2];
 
-	if (fd < 0)
-		return false;
-	if (read(fd, &value, 1) != 1)
-		value = '0';
-	close(fd);
-	return value != '0';
+	return oc_file_read_text(path, text, sizeof(text)) > 0 && text[0] != '0';
 }
 
 static bool is_hopeless(void)

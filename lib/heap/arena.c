@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memfd.h"
 #include "base/quiet.h"
 #include "base/space.h"
@@ -30,15 +31,10 @@ bool oc_heap_is_copy;
  * returned NULL. */
 static int overcommit_is_strict(void)
 {
-	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-	char mode = '0';
+	char mode[2];
 
-	if (fd < 0)
-		return 0;
-	if (read(fd, &mode, 1) != 1)
-		mode = '0';
-	close(fd);
-	return mode == '2';
+	oc_file_read_text("/proc/sys/vm/overcommit_memory", mode, sizeof(mode));
+	return mode[0] == '2';
 }
 
 static size_t limit_of(int resource)

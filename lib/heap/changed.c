@@ -8,9 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "heap/table.h"
-
-#define GRANULE ((size_t)2 << 20) /* what large blocks consist of */
 
 static struct {
 	char *base;
@@ -22,7 +21,7 @@ static struct {
 void oc_heap_changed_create(char *base, size_t size)
 {
 	changed.base = base;
-	changed.granules = size / GRANULE;
+	changed.granules = size / OC_HUGE_PAGE;
 	changed.any = false;
 	/* fork() protects what a child is not to have. */
 	changed.how = oc_heap_table_map(changed.granules, true);
@@ -37,12 +36,12 @@ void oc_heap_changed_destroy(void)
 
 void oc_heap_change(const void *p, size_t bytes, enum oc_heap_change how)
 {
-	size_t first = (size_t)((const char *)p - changed.base) / GRANULE;
+	size_t first = (size_t)((const char *)p - changed.base) / OC_HUGE_PAGE;
 	size_t last;
 
 	if (!changed.how || first >= changed.granules || !bytes)
 		return;
-	last = ((size_t)((const char *)p - changed.base) + bytes - 1) / GRANULE;
+	last = ((size_t)((const char *)p - changed.base) + bytes - 1) / OC_HUGE_PAGE;
 	for (size_t i = first; i <= last && i < changed.granules; i++)
 		__atomic_fetch_or(&changed.how[i], (uint8_t)how, __ATOMIC_RELAXED);
 	__atomic_store_n(&changed.any, true, __ATOMIC_RELAXED);
@@ -64,8 +63,8 @@ static void restore(char *p, size_t bytes, unsigned int how)
 
 void oc_heap_restore(char *p, size_t bytes)
 {
-	size_t i = (size_t)(p - changed.base) / GRANULE;
-	size_t end = i + bytes / GRANULE;
+	size_t i = (size_t)(p - changed.base) / OC_HUGE_PAGE;
+	size_t end = i + bytes / OC_HUGE_PAGE;
 
 	if (!__atomic_load_n(&changed.any, __ATOMIC_RELAXED))
 		return;
@@ -76,6 +75,7 @@ void oc_heap_restore(char *p, size_t bytes)
 		for (; i < end && changed.how[i] == how; i++)
 			changed.how[i] = 0;
 		if (how)
-			restore(changed.base + first * GRANULE, (i - first) * GRANULE, how);
+			restore(changed.base + first * OC_HUGE_PAGE, (i - first) * OC_HUGE_PAGE,
+				how);
 	}
 }

@@ -12,14 +12,10 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/pages.h"
 #include "base/quiet.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1 */
-#endif
-
-#define OC_HEAP_HUGE	   ((size_t)2 << 20)
-#define OC_HEAP_HUGE_PAGES (OC_HEAP_HUGE / 4096) /* small ones in it */
+#define OC_HEAP_HUGE_PAGES (OC_HUGE_PAGE / 4096) /* small ones in it */
 
 /* How many small pages of the range are there. Memory is mostly filled from one end to the
  * other: unless it is @sparse, a range without its last page counts as empty. */
@@ -28,9 +24,9 @@ static inline size_t oc_heap_resident(char *range, bool sparse)
 	unsigned char pages[OC_HEAP_HUGE_PAGES];
 	size_t n = 0;
 
-	if (!sparse && (mincore(range + OC_HEAP_HUGE - 4096, 1, pages) || !(pages[0] & 1)))
+	if (!sparse && (mincore(range + OC_HUGE_PAGE - 4096, 1, pages) || !(pages[0] & 1)))
 		return 0;
-	if (mincore(range, OC_HEAP_HUGE, pages))
+	if (mincore(range, OC_HUGE_PAGE, pages))
 		return 0;
 	for (size_t k = 0; k < OC_HEAP_HUGE_PAGES; k++)
 		n += pages[k] & 1;
@@ -41,7 +37,7 @@ static inline size_t oc_heap_resident(char *range, bool sparse)
  * now, and of kernels that cannot collapse at all. */
 static inline int oc_heap_collapse(char *range)
 {
-	return oc_quiet_madvise(range, OC_HEAP_HUGE, MADV_COLLAPSE) ? -errno : 0;
+	return oc_quiet_madvise(range, OC_HUGE_PAGE, MADV_COLLAPSE) ? -errno : 0;
 }
 
 #endif

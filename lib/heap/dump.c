@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/pages.h"
 #include "base/quiet.h"
 #include "heap/table.h"
 
-#define GRANULE	  ((size_t)2 << 20) /* a huge page: what large blocks consist of */
 #define WORD_BITS 64
 
 static struct {
@@ -19,7 +19,7 @@ static struct {
 
 void oc_heap_dump_create(char *base, size_t size)
 {
-	size_t granules = size / GRANULE;
+	size_t granules = size / OC_HUGE_PAGE;
 	size_t bytes = (granules + WORD_BITS - 1) / WORD_BITS * sizeof(*dump.dumped);
 	void *table = oc_heap_table_map(bytes, false);
 
@@ -62,7 +62,7 @@ static void advise(size_t first, size_t end, bool on)
 		while (i < end && mark(i, on))
 			i++;
 		if (i > from)
-			oc_quiet_madvise(dump.base + from * GRANULE, (i - from) * GRANULE,
+			oc_quiet_madvise(dump.base + from * OC_HUGE_PAGE, (i - from) * OC_HUGE_PAGE,
 					 on ? MADV_DODUMP : MADV_DONTDUMP);
 	}
 }
@@ -72,7 +72,7 @@ void oc_heap_dump_add(const char *p, size_t bytes)
 	size_t off = (size_t)(p - dump.base);
 
 	if (dump.dumped && bytes)
-		advise(off / GRANULE, (off + bytes - 1) / GRANULE + 1, true);
+		advise(off / OC_HUGE_PAGE, (off + bytes - 1) / OC_HUGE_PAGE + 1, true);
 }
 
 void oc_heap_dump_drop(const char *p, size_t bytes)
@@ -80,5 +80,5 @@ void oc_heap_dump_drop(const char *p, size_t bytes)
 	size_t off = (size_t)(p - dump.base);
 
 	if (dump.dumped)
-		advise(off / GRANULE, (off + bytes) / GRANULE, false);
+		advise(off / OC_HUGE_PAGE, (off + bytes) / OC_HUGE_PAGE, false);
 }

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/pages.h"
+
 /*
  * Blocks of many MiB, in their own part of the arena. mimalloc is not made for
  * them: 2.x rounds each up to 32 MiB, 3.0 takes none above that from an arena,
  * neither grows one in place or gives its pages back. Any thread.
  */
-#define OC_HEAP_EXTENT ((size_t)2 << 20) /* granule: one huge page */
+#define OC_HEAP_EXTENT OC_HUGE_PAGE /* granule */
 
 /* @base is in a shared mapping and aligned to the granule; freed memory is kept up
  * to @keep bytes, the rest returned to the system. Once. 0 or -ENOMEM. */

@@ -65,6 +65,7 @@
 
 #include "base/env.h"
 #include "base/file.h"
+#include "base/pages.h"
 #include "base/quiet.h"
 #include "base/signals.h"
 #include "heap/arena.h"

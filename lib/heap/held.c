@@ -2,7 +2,6 @@
 #include "heap/held.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,30 +9,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* Looks in a row. One stop is no proof: both may be about to be continued. And a traced process
  * stops at each system call, as long as its tracer takes to write that down. */
 #define STOPPED_LOOKS 2
 #define STILL_LOOKS   50
-
-/* Past whoever listens, as all here. The bytes read, which are ended by a NUL. */
-static long read_proc(const char *path, char *text, size_t size)
-{
-	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), n = -1;
-
-	if (fd >= 0) {
-		n = syscall(SYS_read, fd, text, size - 1);
-		syscall(SYS_close, fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return n;
-}
 
 /* The kernel lists them in the order in which they were made. One that has more than fits here is
  * not waited for by this. */
 static pid_t newest_child(void)
 {
 	char text[4096], *last;
-	long n = read_proc("/proc/thread-self/children", text, sizeof(text));
+	long n = oc_file_read_text("/proc/thread-self/children", text, sizeof(text));
 	int pid = 0;
 
 	if (n <= 0 || n == sizeof(text) - 1)
@@ -72,7 +60,7 @@ static bool is_still(struct oc_heap_held *held)
 	bool same;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)held->pid);
-	if (read_proc(path, text, sizeof(text)) <= 0 || !strstr(text, "\nState:\tt"))
+	if (oc_file_read_text(path, text, sizeof(text)) <= 0 || !strstr(text, "\nState:\tt"))
 		return false;
 	for (const char *p = text; *p; p++)
 		hash = (hash ^ (unsigned char)*p) * 1099511628211u;

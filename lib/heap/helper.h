@@ -9,10 +9,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 struct oc_heap_piece {
 	char *at; /* where the program sees it */
 	size_t bytes;

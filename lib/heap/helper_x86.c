@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/bare_clone.h"
+#include "base/pages.h"
 #include "base/raw_call.h"
 
 #define DELAY_NS 1000000L	    /* most children exec or exit sooner */

@@ -53,17 +53,13 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/pages.h"
 #include "base/quiet.h"
 #include "base/thp.h"
 #include "base/tmpfs.h"
 #include "heap/collapse.h"
 #include "heap/table.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-#define HUGE	    OC_HEAP_HUGE
 #define HUGE_PAGES  OC_HEAP_HUGE_PAGES
 #define DENSE	    (HUGE_PAGES - HUGE_PAGES / 16)
 #define FIRST_ALLOW ((size_t)64 << 20) /* until it is known how many share the memory */
@@ -71,8 +67,8 @@
 #define LONG_STRIPE ((size_t)64)       /* once as many are proven */
 #define WATCHES	    64
 #define BORDERS	    4096
-#define TRIAL	    (OC_HEAP_THP_TRIAL / HUGE) /* ranges */
-#define TRY_AGAIN   1000000000		       /* ns */
+#define TRIAL	    (OC_HEAP_THP_TRIAL / OC_HUGE_PAGE) /* ranges */
+#define TRY_AGAIN   1000000000			       /* ns */
 #define SLOW_NS	    1000000 /* a range; 512 small pages take about as long, a huge one a fifth */
 
 /* States of a range. */
@@ -154,7 +150,7 @@ static bool choose_way(char *base, size_t size)
 
 void oc_heap_thp_create(char *base, size_t size)
 {
-	size_t ranges = size / HUGE;
+	size_t ranges = size / OC_HUGE_PAGE;
 	void *table;
 
 	thp.on = false;
@@ -166,7 +162,7 @@ void oc_heap_thp_create(char *base, size_t size)
 	thp.base = base;
 	thp.ranges = ranges;
 	thp.state = table;
-	thp.allow = FIRST_ALLOW / HUGE;
+	thp.allow = FIRST_ALLOW / OC_HUGE_PAGE;
 	thp.open = thp.proven = thp.borders = 0;
 	thp.count = 0;
 	thp.dear = oc_env()->thp == OC_ENV_THP_AUTO && oc_thp_reports_free_pages();
@@ -196,7 +192,7 @@ bool oc_heap_thp_asks(void)
 void oc_heap_thp_allow(size_t bytes)
 {
 	pthread_mutex_lock(&thp.lock);
-	thp.allow = bytes / HUGE;
+	thp.allow = bytes / OC_HUGE_PAGE;
 	pthread_mutex_unlock(&thp.lock);
 }
 
@@ -207,7 +203,7 @@ static bool is_on(void)
 
 static char *range_at(size_t i)
 {
-	return thp.base + i * HUGE;
+	return thp.base + i * OC_HUGE_PAGE;
 }
 
 static bool is_advised(size_t i)
@@ -228,7 +224,7 @@ static size_t count_borders(size_t first, size_t end)
 static bool advise(size_t first, size_t end, bool huge)
 {
 	if ((huge && thp.borders + 2 > BORDERS) ||
-	    oc_quiet_madvise(range_at(first), (end - first) * HUGE,
+	    oc_quiet_madvise(range_at(first), (end - first) * OC_HUGE_PAGE,
 			     huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE))
 		return false;
 	thp.borders -= count_borders(first, end);
@@ -269,10 +265,10 @@ static bool try_huge(void)
 	if (!advise(first, first + TRIAL, true))
 		return true;
 	start = oc_clock_thread_ns();
-	cheap = (oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_POPULATE_WRITE) &&
+	cheap = (oc_quiet_madvise(range_at(first), TRIAL * OC_HUGE_PAGE, MADV_POPULATE_WRITE) &&
 		 errno == EINVAL) ||
 		!was_slow(start, TRIAL);
-	oc_quiet_madvise(range_at(first), TRIAL * HUGE, MADV_REMOVE);
+	oc_quiet_madvise(range_at(first), TRIAL * OC_HUGE_PAGE, MADV_REMOVE);
 	advise(first, first + TRIAL, false);
 	return cheap;
 }
@@ -408,15 +404,15 @@ void oc_heap_thp_prepare(char *p, size_t bytes, size_t unit)
 
 	if (!is_on() || !bytes)
 		return;
-	first = (size_t)(p - thp.base) / HUGE;
-	end = (size_t)(p + bytes - 1 - thp.base) / HUGE + 1;
+	first = (size_t)(p - thp.base) / OC_HUGE_PAGE;
+	end = (size_t)(p + bytes - 1 - thp.base) / OC_HUGE_PAGE + 1;
 	if (is_seen(first) && is_seen(end - 1) && bytes < unit)
 		return;
-	unit /= HUGE;
+	unit /= OC_HUGE_PAGE;
 	first -= first % unit;
 	end = (end + unit - 1) / unit * unit;
 	pthread_mutex_lock(&thp.lock);
-	settle(2 + bytes / HUGE);
+	settle(2 + bytes / OC_HUGE_PAGE);
 	for (size_t i = first; i < end; i++) {
 		size_t start = i;
 
@@ -446,7 +442,7 @@ static void drop_watches(size_t first, size_t end)
 
 void oc_heap_thp_forget(char *p, size_t bytes)
 {
-	size_t first = (size_t)(p - thp.base) / HUGE, end = first + bytes / HUGE;
+	size_t first = (size_t)(p - thp.base) / OC_HUGE_PAGE, end = first + bytes / OC_HUGE_PAGE;
 	bool advised = false;
 
 	if (!is_on())

@@ -2,22 +2,18 @@
 #include "heap/place.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "base/file.h"
+#include "base/pages.h"
 #include "base/quiet.h"
 #include "heap/bits.h"
 #include "heap/huge.h"
 #include "heap/span.h"
 #include "heap/table.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
 
 static struct {
 	char *base;
@@ -29,14 +25,9 @@ static struct {
 /* As in "0-1" or "0,8", and not "0". */
 static bool has_nodes(void)
 {
-	char text[256] = "";
-	int fd = open("/sys/devices/system/node/has_memory", O_RDONLY | O_CLOEXEC);
+	char text[256];
 
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	close(fd);
+	oc_file_read_text("/sys/devices/system/node/has_memory", text, sizeof(text));
 	return strpbrk(text, ",-") != NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/env.h"
+#include "base/pages.h"
 #include "base/thp.h"
 #include "heap/arena.h"
 #include "heap/bits.h"
@@ -19,7 +20,6 @@
 #include "heap/span.h"
 #include "heap/table.h"
 
-#define HUGE	     OC_HEAP_HUGE
 #define SHARE	     64			/* of the time since it began, one part */
 #define FIRST_NS     UINT64_C(4000000)	/* what a range is taken to take */
 #define MOST_NS	     UINT64_C(64000000) /* a turn, though it has not had one for long */
@@ -42,7 +42,7 @@ static struct {
 
 void oc_heap_promote_create(char *base, size_t size)
 {
-	size_t ranges = size / HUGE;
+	size_t ranges = size / OC_HUGE_PAGE;
 
 	if (oc_env()->thp == OC_ENV_THP_NEVER || oc_thp_private() == OC_THP_NEVER ||
 	    oc_thp_shared() == OC_THP_SHARED_DENIED)
@@ -80,7 +80,8 @@ void oc_heap_promote_advise(char *p, size_t bytes, bool huge)
 	size_t off = (size_t)(p - promote.base);
 
 	if (promote.tried && bytes)
-		set_tried(off / HUGE, (off + bytes + HUGE - 1) / HUGE, !huge);
+		set_tried(off / OC_HUGE_PAGE, (off + bytes + OC_HUGE_PAGE - 1) / OC_HUGE_PAGE,
+			  !huge);
 }
 
 void oc_heap_promote_forget(char *p, size_t bytes)
@@ -104,7 +105,7 @@ static bool is_tried(size_t i)
 
 static void try_range(struct turn *turn, size_t i)
 {
-	char *range = promote.base + i * HUGE;
+	char *range = promote.base + i * OC_HUGE_PAGE;
 	uint64_t start;
 	int err;
 
@@ -125,8 +126,8 @@ static void try_range(struct turn *turn, size_t i)
 static bool look_at_run(char *run, size_t bytes, bool zeros, void *arg)
 {
 	struct turn *turn = arg;
-	size_t first = ((size_t)(run - promote.base) + HUGE - 1) / HUGE;
-	size_t end = (size_t)(run + bytes - promote.base) / HUGE;
+	size_t first = ((size_t)(run - promote.base) + OC_HUGE_PAGE - 1) / OC_HUGE_PAGE;
+	size_t end = (size_t)(run + bytes - promote.base) / OC_HUGE_PAGE;
 
 	(void)zeros;
 	if (first < promote.next)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
+#include "base/pages.h"
 #include "base/quiet.h"
 #include "heap/extent.h"
 #include "heap/helper.h"

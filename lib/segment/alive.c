@@ -27,6 +27,7 @@
 #include <onecopy/onecopy.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 static uint64_t read_pidns(void)
 {
@@ -46,18 +47,12 @@ static int read_stat(uint32_t pid, bool *ended, uint64_t *starttime)
 	long threads;
 	char state;
 	char path[32], buf[1024], *at;
-	ssize_t len;
-	int fd;
+	long len;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	len = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
+	len = oc_file_read_text(path, buf, sizeof(buf));
 	if (len <= 0)
-		return -ESRCH;
-	buf[len] = '\0';
+		return len < 0 ? (int)len : -ESRCH;
 	at = strrchr(buf, ')');
 	if (!at || sscanf(at + 1,
 			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
