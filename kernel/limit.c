@@ -54,31 +54,65 @@ static void ock_folios_deinit(struct ock_folios *folios)
 	xa_destroy(&folios->runs);
 }
 
-struct ock_user *ock_user_get(const struct cred *cred)
+static struct ock_user *ock_user_alloc(const struct cred *cred)
 {
-	struct ock_user *user;
+	struct ock_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 
-	mutex_lock(&users_lock);
-	list_for_each_entry(user, &users, node)
-	{
-		if (uid_eq(user->uid, cred->uid)) {
-			refcount_inc(&user->refs);
-			goto out;
-		}
-	}
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 	if (!user)
-		goto out;
+		return NULL;
 	user->uid = cred->uid;
 	user->cred = get_cred(cred);
 	refcount_set(&user->refs, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(user->folios); i++)
 		ock_folios_init(&user->folios[i]);
 	init_waitqueue_head(&user->settled);
-	list_add(&user->node, &users);
-	ock_stat_inc(OCK_LIVE_USERS);
+	return user;
+}
+
+static void ock_user_free(struct ock_user *user)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(user->folios); i++)
+		ock_folios_deinit(&user->folios[i]);
+	put_cred(user->cred);
+	kfree(user);
+}
+
+/* The one with this id, with a reference more; else @user becomes it, if not NULL. */
+static struct ock_user *ock_user_find(kuid_t uid, struct ock_user *user)
+{
+	struct ock_user *one;
+
+	mutex_lock(&users_lock);
+	list_for_each_entry(one, &users, node)
+	{
+		if (uid_eq(one->uid, uid)) {
+			refcount_inc(&one->refs);
+			user = one;
+			goto out;
+		}
+	}
+	if (user) {
+		list_add(&user->node, &users);
+		ock_stat_inc(OCK_LIVE_USERS);
+	}
 out:
 	mutex_unlock(&users_lock);
+	return user;
+}
+
+/* Who is held up where he allocates (memory.high) holds nobody up who opens a file. */
+struct ock_user *ock_user_get(const struct cred *cred)
+{
+	struct ock_user *user = ock_user_find(cred->uid, NULL), *fresh;
+
+	if (user)
+		return user;
+	fresh = ock_user_alloc(cred);
+	if (!fresh)
+		return NULL;
+	user = ock_user_find(cred->uid, fresh);
+	if (user != fresh)
+		ock_user_free(fresh);
 	return user;
 }
 
@@ -90,10 +124,7 @@ void ock_user_put(struct ock_user *user)
 	mutex_unlock(&users_lock);
 	for (int i = 0; i < OCK_HOLDINGS; i++)
 		WARN_ON_ONCE(atomic64_read(&user->held[i]));
-	for (size_t i = 0; i < ARRAY_SIZE(user->folios); i++)
-		ock_folios_deinit(&user->folios[i]);
-	put_cred(user->cred);
-	kfree(user);
+	ock_user_free(user);
 	ock_stat_dec(OCK_LIVE_USERS);
 }
 
