@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -51,21 +52,29 @@ static bool is_stopped(pid_t pid)
 	       info.si_pid == pid;
 }
 
-/* In a stop of its tracer's, and nothing has changed since the last look: any run of it counts a
- * switch of contexts. */
+/* The number in a line of /proc/PID/status. */
+static uint64_t number_of(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+
+	return line ? strtoull(line + strlen(name), NULL, 10) : 0;
+}
+
+/* In a stop of its tracer's, and it has not run since the last look. The rest of what the kernel
+ * says of it may change meanwhile: signals queued for all of its user's processes, for instance. */
 static bool is_still(struct oc_heap_held *held)
 {
-	uint64_t hash = 14695981039346656037u; /* FNV-1a */
-	char path[32], text[4096];
+	char path[32], text[8192]; /* masks of processors among it */
+	uint64_t switches;
 	bool same;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)held->pid);
 	if (oc_file_read_text(path, text, sizeof(text)) <= 0 || !strstr(text, "\nState:\tt"))
 		return false;
-	for (const char *p = text; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-	same = hash == held->as_it;
-	held->as_it = hash;
+	switches = number_of(text, "\nvoluntary_ctxt_switches:") +
+		   number_of(text, "\nnonvoluntary_ctxt_switches:");
+	same = switches == held->switches;
+	held->switches = switches;
 	return same;
 }
 

@@ -16,10 +16,10 @@
 
 /* All zero before the first look. */
 struct oc_heap_held {
-	pid_t pid;	/* 0: not known yet */
-	int stopped;	/* looks in a row that found it stopped, */
-	int still;	/* and that found it traced, and as it was before */
-	uint64_t as_it; /* was: a hash of what the kernel says of it */
+	pid_t pid;	   /* 0: not known yet */
+	int stopped;	   /* looks in a row that found it stopped, */
+	int still;	   /* and that found it traced, and as it was before */
+	uint64_t switches; /* of contexts, its, until the last look */
 };
 
 /* One more look at the calling thread's newest child. The child may have written its PID to the

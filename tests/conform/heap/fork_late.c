@@ -119,16 +119,40 @@ static void trace(pid_t pid, int ready)
 	}
 }
 
+/* The kernel counts signals that wait, those of all of a user's processes, and tells each of them.
+ */
+static void queue_signals(void)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	for (unsigned int i = 0;; i++) {
+		if (i % 16)
+			sigqueue(getpid(), SIGRTMIN, (union sigval){0});
+		else
+			while (sigtimedwait(&one, NULL, &(struct timespec){0}) > 0)
+				;
+		usleep(3000);
+	}
+}
+
 /* A child that a tracer holds at its birth, as a debugger may, holds nobody up for long. */
 static void traced(void)
 {
-	pid_t self = getpid(), tracer, pid;
+	pid_t self = getpid(), tracer, queuer, pid;
 	int ready[2], status;
 	char byte;
 
 	CHECK(!pipe(ready));
 	/* Yama lets a child trace its parent where this says so. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	queuer = fork();
+	if (!queuer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		queue_signals();
+	}
 	tracer = fork();
 	if (!tracer)
 		trace(self, ready[1]);
@@ -143,7 +167,9 @@ static void traced(void)
 		_exit(0);
 	CHECK(pid > 0);
 	refill_blocks(2);
+	CHECK(!kill(queuer, SIGKILL));
 	CHECK(!kill(tracer, SIGKILL));
+	CHECK(waitpid(queuer, NULL, 0) == queuer);
 	CHECK(waitpid(tracer, NULL, 0) == tracer);
 	/* It has no heap now, and needs none. */
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
