@@ -127,8 +127,13 @@ static int serve_v(struct oc_comm *oc, const void *send, MPI_Count scount, MPI_D
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
 	err = oc_serve_blocks(oc, err, &shape, &blocks, NULL, &bind);
 	oc_buffer_close(&out, false);
-	if (!err)
+	if (!err) {
+		/* Blocks of one element may lie where they are while longer ones are in a copy:
+		 * this rank's was sent from the user's memory then, and its copy has nothing. */
+		if (shape.in_place)
+			in.put[oc->rank] = OC_VBUFFER_NOWHERE;
 		err = oc_vbuffer_unpack(&in);
+	}
 	oc_vbuffer_close(&in);
 	return oc_failure_end(oc, comm, OC_COLL_ALLGATHERV, err);
 }

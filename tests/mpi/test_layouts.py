@@ -44,6 +44,13 @@ def test_holes(runner: Runner, program: MakeProgram, mode: dict[str, str]) -> No
         assert min(served(path, call)) > 0
 
 
+def test_own_block(runner: Runner, program: MakeProgram) -> None:
+    """In place, where some blocks are packed and some are not."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("ownblock"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "allgatherv") == [1, 1, 1]
+
+
 def test_shared_types(runner: Runner, programs: Programs) -> None:
     """Threads that come to a type at once lay it out once, and it ends when nobody uses it any more."""
     path = runner.cwd / "stats"
