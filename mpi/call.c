@@ -160,7 +160,7 @@ void oc_call_measure(struct oc_call *call, struct oc_counts out, MPI_Datatype ot
 	int sides = (out.at != NULL) + (in.at != NULL), rank, size;
 	bool any;
 
-	if (!look_at(call, &rank, &size))
+	if (!sides || !look_at(call, &rank, &size))
 		return;
 	call->data = total_of(out, otype, size) + total_of(in, itype, size);
 	call->size = call->data / (uint64_t)(sides * size);
@@ -182,9 +182,15 @@ void oc_call_measure_each(struct oc_call *call, struct oc_counts out, const MPI_
 			  struct oc_counts in, const MPI_Datatype *itypes)
 {
 	uint64_t min = oc_adapter.agreed.min[call->coll];
-	int sides = (out.at != NULL) + (in.at != NULL), rank, size;
+	int sides, rank, size;
 	bool any;
 
+	/* The MPI is to report it. */
+	if (!otypes)
+		out.at = NULL;
+	if (!itypes)
+		in.at = NULL;
+	sides = (out.at != NULL) + (in.at != NULL);
 	if (!sides || !look_at(call, &rank, &size))
 		return;
 	call->data = total_of_each(out, otypes, size) + total_of_each(in, itypes, size);

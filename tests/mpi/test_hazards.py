@@ -72,6 +72,7 @@ def test_misuse(runner: Runner, program: MakeProgram, what: str) -> None:
     runner.mpirun(3, program("misused"), what, env={"ONECOPY_MIN": "1"})
     if what in ("in-place", "arrays"):
         runner.mpirun(3, program("misused"), what)
+        runner.mpirun(3, program("misused"), what, env={"ONECOPY_STATS": str(runner.cwd / "stats")})
 
 
 @pytest.mark.parametrize("what", ["alone", "lengths"])

@@ -138,6 +138,10 @@ static void arrays(void)
 	      "alltoallv");
 	fails(MPI_Alltoallv(send, counts, NULL, MPI_INT, recv, counts, displs, MPI_INT, world),
 	      "alltoallv");
+	fails(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_INT, recv, NULL, NULL, MPI_INT, world),
+	      "alltoallv");
+	fails(MPI_Alltoallw(send, counts, displs, NULL, recv, counts, displs, NULL, world),
+	      "alltoallw");
 }
 
 /* Which no MPI need find. */
