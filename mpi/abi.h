@@ -85,6 +85,10 @@ bool oc_abi_op_is_user(MPI_Op op);
  */
 bool oc_abi_is_laid_out(MPI_Datatype type, enum oc_type means);
 
+/* Whether the MPI takes MPI_IN_PLACE of a rank that has no data there, though the standard has
+ * none. */
+extern const bool oc_abi_empty_in_place;
+
 /* Of errors in calls that have no communicator: MPI 3 has them at MPI_COMM_WORLD, MPI 4 at
  * MPI_COMM_SELF. MPICH goes on with the first as long as the second has no handler of its own, and
  * one that was set there, be it the same again, would take them for good. */

@@ -14,6 +14,7 @@ const bool oc_abi_probe_moves = false;	  /* not in all of them */
 const size_t oc_abi_bcast_from = 8 << 10; /* as of MPICH */
 const bool oc_abi_pmi_first = true;
 const bool oc_abi_blames_self = false;
+const bool oc_abi_empty_in_place = true;
 
 const struct oc_abi_other oc_abi_others[] = {
 	{MPI_LOGICAL, OC_OPERAND_LOGICAL, 0},	{MPI_LOGICAL1, OC_OPERAND_LOGICAL, 0},

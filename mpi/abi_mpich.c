@@ -8,6 +8,7 @@ const bool oc_abi_probe_moves = false;	  /* it only looks at what the process ha
 const size_t oc_abi_bcast_from = 8 << 10; /* MPICH 5 has a way of its own for shorter ones */
 const bool oc_abi_pmi_first = true;
 const bool oc_abi_blames_self = false;
+const bool oc_abi_empty_in_place = true;
 
 const struct oc_abi_other oc_abi_others[] = {
 	{MPI_LOGICAL, OC_OPERAND_LOGICAL, 0},

@@ -186,7 +186,7 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 			  oc && (oc->rank == root
 					 ? recv == MPI_IN_PLACE ||
 						   oc_blocks_wrong(counts, displs, rtype, oc->size)
-					 : send == MPI_IN_PLACE || oc_block_wrong(scount, stype)));
+					 : oc_leaf_wrong(send, scount, stype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);

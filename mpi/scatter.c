@@ -182,7 +182,7 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 			  oc && (oc->rank == root
 					 ? send == MPI_IN_PLACE ||
 						   oc_blocks_wrong(counts, displs, stype, oc->size)
-					 : recv == MPI_IN_PLACE || oc_block_wrong(rcount, rtype)));
+					 : oc_leaf_wrong(recv, rcount, rtype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);

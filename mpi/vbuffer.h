@@ -63,6 +63,13 @@ static inline bool oc_block_wrong(int64_t count, MPI_Datatype type)
 	return count < 0 || !type || type == oc_abi.type_null;
 }
 
+/* The same of the one block of a rank that is not the root. */
+static inline bool oc_leaf_wrong(const void *user, int64_t count, MPI_Datatype type)
+{
+	return (user == MPI_IN_PLACE && (count || !oc_abi_empty_in_place)) ||
+	       oc_block_wrong(count, type);
+}
+
 static inline bool oc_blocks_wrong(struct oc_counts counts, struct oc_counts displs,
 				   MPI_Datatype type, int n)
 {

@@ -48,6 +48,14 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
     assert sorted(line["calls"]["bcast"]["served"] for line in stats(path)) == [0, 0, 7, 7]
 
 
+def test_nothing_in_place(runner: Runner, program: MakeProgram) -> None:
+    """What the MPI takes of a rank that has no data counts as a call of that rank's, too."""
+    path = runner.cwd / "stats"
+    runner.mpirun(3, program("nothing"), preload=False)
+    runner.mpirun(3, program("nothing"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert all(line["calls"]["bcast"]["served"] == 4 for line in stats(path))
+
+
 def test_random_types(runner: Runner, program: MakeProgram) -> None:
     test_layouts.test_random_types(runner, program, "all")
 
