@@ -321,6 +321,22 @@ static void checked(void)
 	KM_EQ(dv_read(fd, cookie, 0, local, sizeof(local)), sizeof(local));
 }
 
+/* Whether the process is held up in the kernel for a while, before there is something to read. */
+static bool held_up(pid_t pid, int fd)
+{
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	bool before = false;
+
+	do {
+		bool now = km_state(pid) == 'D';
+
+		if (now && before)
+			return true;
+		before = now;
+	} while (!poll(&end, 1, before ? 200 : 0));
+	return false;
+}
+
 /*
  * A process over its memory.high is held up where it allocates: page tables of a mapping, too, half
  * of 2 MiB. Its peer does not wait for that, and the rest of what it mapped is not there any more.
@@ -331,9 +347,8 @@ static void tables_over_high(void)
 	struct onecopy_segment segs[TIMES];
 	int fd = km_open_unlimited(dv_open);
 	uint8_t *p = km_pages(SPAN);
-	struct pollfd done;
+	int way[2], end[2], sig = 0;
 	uint64_t cookie;
-	int way[2], sig;
 	bool held;
 	pid_t pid;
 
@@ -342,33 +357,34 @@ static void tables_over_high(void)
 		segs[i] = dv_seg(p, SPAN);
 	KM_OK(dv_create_try(fd, segs, TIMES, DV_RO | ONECOPY_REGION_ANY_USER, &cookie));
 	KM_OK(pipe(way));
+	KM_OK(pipe(end));
 	pid = km_fork();
 	if (pid == 0) {
 		uint8_t *q = dv_map(dv_open(), cookie, 0, (uint64_t)TIMES * SPAN, READ);
 
 		KM_TRUE(q != MAP_FAILED);
 		km_enter_cgroup("+memory", "memory.high", "1M");
-		KM_EQ(write(way[1], &(int){0}, sizeof(int)), sizeof(int));
+		KM_EQ(write(way[1], &sig, sizeof(sig)), sizeof(sig));
 		sig = km_touch(q, false);
 		KM_EQ(write(way[1], &sig, sizeof(sig)), sizeof(sig));
+		KM_EQ(read(end[0], &sig, sizeof(sig)), sizeof(sig));
 		km_leave_cgroup();
 		_exit(0);
 	}
 	KM_OK(close(way[1]));
-	if (read(way[0], &sig, sizeof(sig)) == sizeof(sig)) {
-		done = (struct pollfd){.fd = way[0], .events = POLLIN};
-		do
-			held = km_state(pid) == 'D';
-		while (!held && !poll(&done, 1, 0));
-		KM_OK(dv_destroy(fd, cookie));
-		KM_EQ(read(way[0], &sig, sizeof(sig)), sizeof(sig));
+	/* Else it has said why. */
+	if (read(way[0], &sig, sizeof(sig)) != sizeof(sig)) {
 		km_join(pid);
-		if (!held)
-			km_skip("this kernel does not hold up who allocates page tables");
-		KM_EQ(sig, SIGBUS);
-	} else {
-		km_join(pid);
+		return;
 	}
+	held = held_up(pid, way[0]);
+	KM_OK(dv_destroy(fd, cookie));
+	KM_EQ(read(way[0], &sig, sizeof(sig)), sizeof(sig));
+	KM_EQ(write(end[1], &sig, sizeof(sig)), sizeof(sig));
+	km_join(pid);
+	if (!held)
+		km_skip("this kernel does not hold up who allocates page tables");
+	KM_EQ(sig, SIGBUS);
 }
 
 int main(int argc, char **argv)
