@@ -93,19 +93,21 @@ static void peer_maps(struct board *b)
 /* Owners are killed and come anew while two peers copy and map without pause. */
 static void owner_killed(void)
 {
-	unsigned long rounds = km_scaled(150);
+	unsigned long rounds = km_scaled(150), i;
+	double until = km_now() + (km_slow() ? 60 : 10);
 	struct board *b = board_create();
 	uint64_t seed = km_seed();
 	pid_t peers[2];
 
-	for (int i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++) {
 		peers[i] = km_fork();
 		if (peers[i] == 0) {
 			(i ? peer_maps : peer_copies)(b);
 			_exit(0);
 		}
 	}
-	for (unsigned long i = 0; i < rounds; i++) {
+	/* Few rounds may be over before both have had a turn. */
+	for (i = 0; i < rounds || (!(b->copies && b->maps) && km_now() < until); i++) {
 		uint64_t was = b->cookie;
 		pid_t owner = owner_start(b);
 
@@ -115,9 +117,9 @@ static void owner_killed(void)
 		km_kill(owner);
 	}
 	b->stop = 1;
-	for (int i = 0; i < 2; i++)
-		km_join(peers[i]);
-	km_note("%lu owners killed, %u copies, %u mappings, %u revoked touches", rounds, b->copies,
+	for (int k = 0; k < 2; k++)
+		km_join(peers[k]);
+	km_note("%lu owners killed, %u copies, %u mappings, %u revoked touches", i, b->copies,
 		b->maps, b->revoked);
 	KM_TRUE(b->copies > 0 && b->maps > 0);
 }
