@@ -176,8 +176,7 @@ static int ock_crew_hire(struct ock_crew *crew)
 	return 0;
 }
 
-/* No thread is to be had: another process's works, or the caller does what is queued in its place.
- */
+/* No thread is to be had: another process's works, or the caller in its place. */
 static void ock_crew_help(struct ock_crew *crew)
 {
 	void *job;

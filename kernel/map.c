@@ -151,10 +151,10 @@ static bool ock_fill_huge(struct ock_fill *fill, pmd_t *pmd, unsigned long addr,
 }
 
 /*
- * Goes on from @addr, and says how far it has come. A fatal signal ends this early, but only with
- * the entry there that was asked for: a fault of the kernel's own (read() into the area) is
+ * Goes on from *@at, and says there how far it has come. A fatal signal ends this early, but only
+ * with the entry there that was asked for: a fault of the kernel's own (read() into the area) is
  * taken again and again until it is, signal or not. -EAGAIN: there is no table for what is at
- * @addr. To allocate one may take long, where the process's cgroup is over its limit.
+ * *@at. To allocate one may take long, where the process's cgroup is over its limit.
  */
 static int ock_fill_range(struct ock_fill *fill, const struct vm_fault *fault, unsigned long *at,
 			  unsigned long end)

@@ -119,8 +119,7 @@ static void trace(pid_t pid, int ready)
 	}
 }
 
-/* The kernel counts signals that wait, those of all of a user's processes, and tells each of them.
- */
+/* The kernel tells each process how many signals wait for all of its user's. */
 static void queue_signals(void)
 {
 	sigset_t one;
