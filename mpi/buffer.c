@@ -80,17 +80,37 @@ static bool lay_out(struct oc_buffer *buffer)
 	return as_it_is;
 }
 
+static struct oc_buffer buffer_of(void *user, size_t count, MPI_Datatype type)
+{
+	return (struct oc_buffer){
+		.at = user,
+		.bytes = oc_type_bytes(type, count),
+		.user = user,
+		.count = count,
+		.type = type,
+	};
+}
+
+/* Whether it needs no packing, and then it is opened. */
+static bool open_as_is(struct oc_buffer *buffer)
+{
+	return !buffer->bytes || oc_type_contiguous(buffer->type) || lay_out(buffer);
+}
+
+bool oc_buffer_as_is(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type)
+{
+	*buffer = buffer_of(user, count, type);
+	return open_as_is(buffer);
+}
+
 static int buffer_open(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type,
 		       bool copy)
 {
-	size_t bytes = oc_type_bytes(type, count);
-
-	*buffer = (struct oc_buffer){
-		.at = user, .bytes = bytes, .user = user, .count = count, .type = type};
-	if (!bytes || (!copy && (oc_type_contiguous(type) || lay_out(buffer))))
+	*buffer = buffer_of(user, count, type);
+	if (!buffer->bytes || (!copy && open_as_is(buffer)))
 		return MPI_SUCCESS;
 	buffer->packed = true;
-	if (!oc_scratch_alloc(&buffer->copy, bytes))
+	if (!oc_scratch_alloc(&buffer->copy, buffer->bytes))
 		return MPI_ERR_NO_MEM;
 	buffer->at = buffer->copy.at;
 	return MPI_SUCCESS;

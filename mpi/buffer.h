@@ -31,6 +31,9 @@ int oc_buffer_send(struct oc_buffer *buffer, const void *user, size_t count, MPI
 /* to send from a copy in any case */
 int oc_buffer_copy(struct oc_buffer *buffer, const void *user, size_t count, MPI_Datatype type);
 int oc_buffer_recv(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
+/* As it is, for memory that is never touched here, too. False, and nothing to be closed, where it
+ * had better be packed. */
+bool oc_buffer_as_is(struct oc_buffer *buffer, void *user, size_t count, MPI_Datatype type);
 /* Packs one of a packed copy's blocks of @count elements: what is in place. */
 int oc_buffer_pack_block(struct oc_buffer *buffer, int block, size_t count);
 /* oc_buffer_close() of what is packed or in pieces. */

@@ -56,6 +56,19 @@ struct oc_pmpi {
 	int (*Alloc_mem)(MPI_Aint, MPI_Info, void *);
 	int (*Free_mem)(void *);
 	int (*Intercomm_create)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
+	int (*Win_create)(void *, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win *);
+	int (*Win_fence)(int, MPI_Win);
+	int (*Win_start)(MPI_Group, int, MPI_Win);
+	int (*Win_lock)(int, int, int, MPI_Win);
+	int (*Win_unlock)(int, MPI_Win);
+	int (*Win_lock_all)(int, MPI_Win);
+	int (*Win_unlock_all)(MPI_Win);
+	int (*Put)(const void *, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+	int (*Get)(void *, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+	int (*Rput)(const void *, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win,
+		    MPI_Request *);
+	int (*Rget)(void *, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win,
+		    MPI_Request *);
 	/* interposed, NULL where the MPI has no sessions */
 	int (*Session_init)(MPI_Info, MPI_Errhandler, MPI_Session *);
 	int (*Session_finalize)(MPI_Session *);
@@ -104,6 +117,15 @@ struct oc_pmpi {
 	int (*Neighbor_alltoallw_c)(const void *, const MPI_Count *, const MPI_Aint *,
 				    const MPI_Datatype *, void *, const MPI_Count *,
 				    const MPI_Aint *, const MPI_Datatype *, MPI_Comm);
+	int (*Win_create_c)(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win *);
+	int (*Put_c)(const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype,
+		     MPI_Win);
+	int (*Get_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype,
+		     MPI_Win);
+	int (*Rput_c)(const void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype,
+		      MPI_Win, MPI_Request *);
+	int (*Rget_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype,
+		      MPI_Win, MPI_Request *);
 	/* not interposed, used by the adapter */
 	int (*Get_version)(int *, int *);
 	int (*Reduce_local)(const void *, void *, int, MPI_Datatype, MPI_Op);
@@ -142,6 +164,11 @@ struct oc_pmpi {
 	int (*Comm_set_attr)(MPI_Comm, int, void *);
 	int (*Comm_get_attr)(MPI_Comm, int, void *, int *);
 	int (*Comm_delete_attr)(MPI_Comm, int);
+	int (*Win_create_keyval)(MPI_Win_copy_attr_function *, MPI_Win_delete_attr_function *,
+				 int *, void *);
+	int (*Win_free_keyval)(int *);
+	int (*Win_set_attr)(MPI_Win, int, void *);
+	int (*Win_flush)(int, MPI_Win);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
 	int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler *);

@@ -30,6 +30,7 @@
 #include "look.h"
 #include "operator.h"
 #include "record.h"
+#include "rma_window.h"
 #include "tell.h"
 #include "tune.h"
 #include "typemap.h"
@@ -224,7 +225,11 @@ static bool set_up(MPI_Comm node_comm, int node_size)
 		goto out_typemap;
 	if (oc_inter_setup())
 		goto out_comm;
+	if (oc_rma_setup())
+		goto out_inter;
 	return true;
+out_inter:
+	oc_inter_teardown();
 out_comm:
 	oc_comm_teardown();
 out_typemap:
@@ -234,6 +239,7 @@ out_typemap:
 
 static void take_down(void)
 {
+	oc_rma_teardown();
 	oc_inter_teardown();
 	oc_comm_teardown();
 	oc_typemap_teardown();

@@ -30,6 +30,8 @@ COLLECTIVES = (
     *("Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv"),
     *("Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"),
 )
+#: One-sided transfers (chapter 12).
+TRANSFERS = ("Put", "Get", "Rput", "Rget")
 #: Those that count nothing, and so have no form with large counts.
 UNCOUNTED = ("Barrier",)
 #: Libraries of ABIs that may lack the large forms.
@@ -53,7 +55,7 @@ def exported(library: Path) -> set[str]:
 
 def counts(name: str) -> bool:
     """Whether a call has a form with large counts."""
-    return name in COLLECTIVES and name not in UNCOUNTED
+    return name in (*COLLECTIVES, *TRANSFERS) and name not in UNCOUNTED
 
 
 def row(name: str, when: str | None) -> str:
@@ -69,7 +71,8 @@ def others(libraries: Mapping[str, set[str]], when: Mapping[str, str]) -> list[s
 
 def table(libraries: Mapping[str, set[str]], when: Mapping[str, str]) -> str:
     rows = [row(name, when.get(name)) for name in COLLECTIVES]
-    rows += [row(name, when[name]) for name in sorted(when) if name not in COLLECTIVES]
+    rows += [row(name, when[name]) for name in TRANSFERS if name in when]
+    rows += [row(name, when[name]) for name in sorted(when) if name not in (*COLLECTIVES, *TRANSFERS)]
     seen = ", ".join(f"`MPI_{name}`" for name in others(libraries, when))
     return "\n".join(
         [

@@ -20,6 +20,7 @@
 #include "access/window.h"
 #include "base/quiet.h"
 #include "base/raw_call.h"
+#include "bytes/layout_copy.h"
 #include "bytes/store_policy.h"
 #include "help.h"
 #include "known.h"
@@ -289,13 +290,13 @@ static struct {
 	struct oc_store_policy_table table;
 } learned;
 
-static bool begin_stores(struct oc_store_turn *stores, uint32_t peer,
-			 const struct oc_procvm_call *call, size_t bytes, size_t stream)
+static bool begin_stores(struct oc_store_turn *stores, uint32_t peer, enum oc_direction direction,
+			 size_t bytes, size_t stream)
 {
 	*stores = (struct oc_store_turn){.past = bytes >= stream};
 	if (bytes < stream || atomic_exchange_explicit(&learned.busy, true, memory_order_acquire))
 		return false;
-	oc_store_policy_begin(stores, &learned.table, peer * 2 + (uint32_t)call->direction, bytes);
+	oc_store_policy_begin(stores, &learned.table, peer * 2 + (uint32_t)direction, bytes);
 	return true;
 }
 
@@ -341,19 +342,24 @@ static ssize_t answer(struct oc_node *node, struct oc_target *target,
 	return (ssize_t)done;
 }
 
-ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_procvm_call *call,
-			 size_t stream, const struct oc_procvm_counts *counts)
+static struct oc_target target_at(uint32_t peer, struct oc_window_use *use)
 {
-	size_t bytes = sum(call->local, call->nlocal), there = sum(call->remote, call->nremote);
-	struct oc_window_use use;
-	struct oc_target target = {
+	return (struct oc_target){
 		.owner = peer,
 		.mech = OC_MECH_HEAP,
 		.kept = true,
 		.heap = true,
 		.nsegs = 1,
-		.window = &use,
+		.window = use,
 	};
+}
+
+ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_procvm_call *call,
+			 size_t stream, const struct oc_procvm_counts *counts)
+{
+	size_t bytes = sum(call->local, call->nlocal), there = sum(call->remote, call->nremote);
+	struct oc_window_use use;
+	struct oc_target target = target_at(peer, &use);
 	struct oc_store_turn stores;
 	bool learning;
 	ssize_t done;
@@ -361,7 +367,8 @@ ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_pr
 
 	/* The caller's order is that of system calls. */
 	atomic_thread_fence(memory_order_seq_cst);
-	learning = begin_stores(&stores, peer, call, bytes < there ? bytes : there, stream);
+	learning =
+		begin_stores(&stores, peer, call->direction, bytes < there ? bytes : there, stream);
 	oc_window_begin(&use, node);
 	done = answer(node, &target, call, &stores, counts);
 	said = errno;
@@ -370,4 +377,64 @@ ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_pr
 	atomic_thread_fence(memory_order_seq_cst);
 	errno = said;
 	return done;
+}
+
+/* From the first byte to the last of what is laid out at @first. */
+static struct iovec span(char *first, const struct oc_layout *layout, size_t bytes)
+{
+	if (!layout)
+		return (struct iovec){.iov_base = first, .iov_len = bytes};
+	return (struct iovec){.iov_base = oc_layout_at(first, layout->low),
+			      .iov_len = (size_t)(layout->high - layout->low)};
+}
+
+/* From layout to layout, where all of the peer's can be mapped at once. */
+static bool copy_pieces(struct oc_node *node, const struct oc_target *target,
+			const struct oc_procvm_between *it, bool stream)
+{
+	struct oc_place here = {.base = it->here, .layout = it->here_layout};
+	struct oc_place there = {.layout = it->there_layout};
+	bool get = it->direction == OC_GET;
+	struct oc_view view;
+
+	if (!oc_access_at(node, target, it->direction, 0, target->bytes, &view))
+		return false;
+	if (view.bytes >= target->bytes) {
+		there.base =
+			it->there_layout ? oc_layout_at(view.at, -it->there_layout->low) : view.at;
+		oc_layout_copy(get ? &here : &there, get ? &there : &here, it->bytes, stream);
+	}
+	oc_access_release(&view);
+	return view.bytes >= target->bytes;
+}
+
+bool oc_procvm_answer_between(struct oc_node *node, uint32_t peer,
+			      const struct oc_procvm_between *it, size_t stream,
+			      const struct oc_procvm_counts *counts)
+{
+	struct part part = {
+		.here = span(it->here, it->here_layout, it->bytes),
+		.there = span((char *)NULL + it->there, it->there_layout, it->bytes),
+	};
+	struct oc_window_use use;
+	struct oc_target target = target_at(peer, &use);
+	struct oc_store_turn stores;
+	bool learning, whole;
+
+	if (!is_ours(node, peer, &part))
+		return false;
+	target.segs = &part.there;
+	target.bytes = part.there.iov_len;
+	atomic_thread_fence(memory_order_seq_cst);
+	learning = begin_stores(&stores, peer, it->direction, it->bytes, stream);
+	oc_window_begin(&use, node);
+	whole = it->here_layout || it->there_layout
+			? copy_pieces(node, &target, it, stores.past)
+			: copy(node, &target, it->direction, it->here, &stores) == it->bytes;
+	oc_window_end(&use);
+	end_stores(&stores, learning);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (whole)
+		count(counts, OC_MECH_HEAP, it->bytes);
+	return whole;
 }

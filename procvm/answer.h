@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/cursor.h"
+#include "between.h"
 #include "counts.h"
 #include "segment/node.h"
 
@@ -52,5 +53,10 @@ bool oc_procvm_can_answer(const struct oc_node *node, uint32_t peer,
  * more may go past the caches. */
 ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_procvm_call *call,
 			 size_t stream, const struct oc_procvm_counts *counts);
+
+/* The copy of oc_procvm_copy(), with the peer alive. */
+bool oc_procvm_answer_between(struct oc_node *node, uint32_t peer,
+			      const struct oc_procvm_between *it, size_t stream,
+			      const struct oc_procvm_counts *counts);
 
 #endif

@@ -179,6 +179,25 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 	return done;
 }
 
+bool oc_procvm_copy(uint32_t rank, const struct oc_procvm_between *it)
+{
+	int saved = errno;
+	struct oc_node *node;
+	bool done;
+
+	if (mine || !atomic_load_explicit(&served, memory_order_acquire))
+		return false;
+	waited = 0;
+	node = enter();
+	done = node && !is_lone(node) && oc_node_mine(node) && rank != node->rank &&
+	       oc_node_peer_lived(node, rank, 1) &&
+	       oc_procvm_answer_between(node, rank, it, stream_from, &counts);
+	leave();
+	oc_heap_promote_look();
+	errno = saved;
+	return done;
+}
+
 bool oc_procvm_look(void)
 {
 	struct oc_node *node = atomic_load(&served);

@@ -12,7 +12,8 @@
  * procvm/procvm.c has the two functions, procvm/peers.c knows whom they name and leaves the system
  * what is nobody's but theirs, procvm/answer.c splits and copies, procvm/known.c says
  * which memory of this process is certain to be mapped, procvm/help.c has both ends copy,
- * procvm/lone.c finds the peers of programs that are in no job.
+ * procvm/lone.c finds the peers of programs that are in no job. procvm/between.h is for those who
+ * make no call at all.
  */
 
 #include <stdbool.h>

@@ -211,6 +211,9 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_DIST_GRAPH	     213
 #define MPI_COMM_TYPE_SHARED 221
 
+#define MPI_MODE_NOCHECK   1024
+#define MPI_MODE_NOSUCCEED 16384
+
 #define MPI_TAG_UB 501
 
 #define MPI_MAX_ERROR_STRING	       512

@@ -199,6 +199,9 @@ typedef int MPI_Datatype;
 #define MPI_DIST_GRAPH	     3
 #define MPI_COMM_TYPE_SHARED 1
 
+#define MPI_MODE_NOCHECK   1024
+#define MPI_MODE_NOSUCCEED 16384
+
 #define MPI_TAG_UB 0x64400001
 
 #define MPI_MAX_ERROR_STRING	       512

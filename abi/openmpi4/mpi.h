@@ -99,6 +99,9 @@ typedef struct ompi_status_public_t {
 #define MPI_DIST_GRAPH	     3
 #define MPI_COMM_TYPE_SHARED 0
 
+#define MPI_MODE_NOCHECK   1
+#define MPI_MODE_NOSUCCEED 16
+
 #define MPI_TAG_UB 0
 
 #define MPI_MAX_ERROR_STRING	       256

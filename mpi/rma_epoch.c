@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * When a rank's memory may be used. The MPI synchronizes, and what is missing for us is to be sure
+ * that it has:
+ *
+ * - The fence that begins an epoch is over at the target, too, with all that others did there
+ *   before: every rank counts the fences it has left, where its peers see it. The one that ends an
+ *   epoch lets nobody go before all are there (but where the program says that nothing was done),
+ * so it need not be looked at.
+ * - A lock is held. MPIs may get one only when there is something to do: then a transfer of one
+ *   byte is, and MPI_Win_flush waits for it.
+ *
+ * Between MPI_Win_start and MPI_Win_complete all is the MPI's: which post of the target a start
+ * means is its affair.
+ */
+#include "rma_epoch.h"
+
+#include <sched.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+
+/* Getting a lock costs about as much as a transfer: it is worth it for one that is long, and where
+ * a few short ones have been made under it, for more will follow. */
+#define LOCK_FROM  ((size_t)8 << 10)
+#define LOCK_AFTER 4
+
+#define LATE_NS 100000 /* longer than ranks leave a fence one after the other, if they run */
+#define LOOKS	64     /* from one look at the clock to the next */
+
+static void publish_fence(struct oc_rma *rma, bool begins)
+{
+	rma->fences++;
+	atomic_fetch_add_explicit(rma->board, 1, memory_order_release);
+	atomic_store(&rma->epoch, begins ? OC_RMA_FENCE : OC_RMA_NONE);
+}
+
+/* It does so without us, unless it waits for a message that only this rank's MPI moves: then the
+ * transfer is the MPI's. */
+static bool has_left_fence(const struct oc_rma *rma, struct oc_rma_target *target)
+{
+	uint64_t fence = target->fences_before + rma->fences, until = 0;
+
+	for (uint32_t looks = 1;; looks++) {
+		if (atomic_load_explicit(target->fences, memory_order_acquire) >= fence)
+			return true;
+		if (atomic_load_explicit(&target->late, memory_order_relaxed) == fence)
+			return false;
+		if (oc_adapter.node->oversubscribed)
+			sched_yield();
+		else
+			oc_cpu_relax();
+		if (looks % LOOKS)
+			continue;
+		if (!until)
+			until = oc_clock_ns() + LATE_NS;
+		else if (oc_clock_ns() > until)
+			break;
+	}
+	atomic_store_explicit(&target->late, fence, memory_order_relaxed);
+	return false;
+}
+
+static bool get_lock(struct oc_rma_target *target, MPI_Win win, MPI_Aint disp)
+{
+	char byte;
+
+	if (pmpi()->Get(&byte, 1, oc_abi.byte, target->rank, disp, 1, oc_abi.byte, win) ||
+	    pmpi()->Win_flush(target->rank, win))
+		return false;
+	atomic_store_explicit(&target->lock, OC_RMA_HELD, memory_order_release);
+	return true;
+}
+
+static bool has_made_some(struct oc_rma_target *target)
+{
+	return atomic_fetch_add_explicit(&target->made, 1, memory_order_relaxed) >= LOCK_AFTER;
+}
+
+bool oc_rma_may_access(struct oc_rma *rma, struct oc_rma_target *target, MPI_Win win, MPI_Aint disp,
+		       size_t bytes)
+{
+	switch (atomic_load_explicit(&target->lock, memory_order_acquire)) {
+	case OC_RMA_HELD:
+		return true;
+	case OC_RMA_ASKED:
+		return (bytes >= LOCK_FROM || has_made_some(target)) && get_lock(target, win, disp);
+	default:
+		return atomic_load_explicit(&rma->epoch, memory_order_relaxed) == OC_RMA_FENCE &&
+		       has_left_fence(rma, target);
+	}
+}
+
+static void set_lock(struct oc_rma_target *target, int assert, enum oc_rma_lock lock)
+{
+	/* Nobody else has or wants a lock that excludes this one. */
+	if (lock == OC_RMA_ASKED && assert &MPI_MODE_NOCHECK)
+		lock = OC_RMA_HELD;
+	atomic_store_explicit(&target->made, 0, memory_order_relaxed);
+	atomic_store_explicit(&target->lock, lock, memory_order_release);
+}
+
+static void set_lock_of(MPI_Win win, int rank, int assert, enum oc_rma_lock lock)
+{
+	struct oc_rma *rma = oc_rma_find(win);
+	struct oc_rma_target *target = rma ? oc_rma_target(rma, rank) : NULL;
+
+	if (rma)
+		atomic_store(&rma->epoch, OC_RMA_NONE);
+	if (target)
+		set_lock(target, assert, lock);
+}
+
+static void set_locks(MPI_Win win, int assert, enum oc_rma_lock lock)
+{
+	struct oc_rma *rma = oc_rma_find(win);
+
+	if (!rma)
+		return;
+	atomic_store(&rma->epoch, OC_RMA_NONE);
+	for (int i = 0; i < rma->ntargets; i++)
+		set_lock(&rma->targets[i], assert, lock);
+}
+
+OC_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
+{
+	int err = pmpi()->Win_fence(assert, win);
+	struct oc_rma *rma = oc_rma_find(win);
+
+	if (rma)
+		publish_fence(rma, !err && !(assert &MPI_MODE_NOSUCCEED));
+	return err;
+}
+
+OC_EXPORT int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
+{
+	struct oc_rma *rma = oc_rma_find(win);
+
+	if (rma)
+		atomic_store(&rma->epoch, OC_RMA_NONE);
+	return pmpi()->Win_start(group, assert, win);
+}
+
+OC_EXPORT int PMPI_Win_lock(int type, int rank, int assert, MPI_Win win)
+{
+	int err = pmpi()->Win_lock(type, rank, assert, win);
+
+	if (!err)
+		set_lock_of(win, rank, assert, OC_RMA_ASKED);
+	return err;
+}
+
+OC_EXPORT int PMPI_Win_unlock(int rank, MPI_Win win)
+{
+	set_lock_of(win, rank, 0, OC_RMA_UNLOCKED);
+	return pmpi()->Win_unlock(rank, win);
+}
+
+OC_EXPORT int PMPI_Win_lock_all(int assert, MPI_Win win)
+{
+	int err = pmpi()->Win_lock_all(assert, win);
+
+	if (!err)
+		set_locks(win, assert, OC_RMA_ASKED);
+	return err;
+}
+
+OC_EXPORT int PMPI_Win_unlock_all(MPI_Win win)
+{
+	set_locks(win, 0, OC_RMA_UNLOCKED);
+	return pmpi()->Win_unlock_all(win);
+}
+
+OC_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
+{
+	return oc_tool()->Win_fence ? oc_tool()->Win_fence(assert, win)
+				    : PMPI_Win_fence(assert, win);
+}
+
+OC_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
+{
+	return oc_tool()->Win_start ? oc_tool()->Win_start(group, assert, win)
+				    : PMPI_Win_start(group, assert, win);
+}
+
+OC_EXPORT int MPI_Win_lock(int type, int rank, int assert, MPI_Win win)
+{
+	return oc_tool()->Win_lock ? oc_tool()->Win_lock(type, rank, assert, win)
+				   : PMPI_Win_lock(type, rank, assert, win);
+}
+
+OC_EXPORT int MPI_Win_unlock(int rank, MPI_Win win)
+{
+	return oc_tool()->Win_unlock ? oc_tool()->Win_unlock(rank, win)
+				     : PMPI_Win_unlock(rank, win);
+}
+
+OC_EXPORT int MPI_Win_lock_all(int assert, MPI_Win win)
+{
+	return oc_tool()->Win_lock_all ? oc_tool()->Win_lock_all(assert, win)
+				       : PMPI_Win_lock_all(assert, win);
+}
+
+OC_EXPORT int MPI_Win_unlock_all(MPI_Win win)
+{
+	return oc_tool()->Win_unlock_all ? oc_tool()->Win_unlock_all(win)
+					 : PMPI_Win_unlock_all(win);
+}
