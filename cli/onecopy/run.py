@@ -19,7 +19,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onecopy import elf, install, launch, mpi, openmpi, start
+from onecopy import elf, install, launch, libc, mpi, openmpi, start
 
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, start.NOT_EXECUTABLE  # the shell's statuses for these
@@ -28,6 +28,7 @@ OPEN_MPI = install.preload_name("openmpi4")
 SANITIZER = re.compile(r"lib(\w*san|clang_rt\.\w+)\b")
 #: Options that take the next word as their value; all others stand alone or use "=".
 WITH_VALUE = ("--mech", "--min")
+OFF = ("off", "0", "no")  # as lib/base/env.c reads it
 STYLES = ("line", "table", "json")  # of --stats
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of these, what is meant to end the command.
@@ -199,8 +200,8 @@ def what(error: Exception) -> str:
 
 
 def switched_off(name: str) -> bool:
-    """Whether a variable says so, as lib/base/env.c reads it."""
-    return os.environ.get(name) in ("off", "0", "no")
+    """Whether a variable says so."""
+    return os.environ.get(name) in OFF
 
 
 def settings(args: argparse.Namespace) -> dict[str, str]:
@@ -299,11 +300,13 @@ def report(where: Path, style: str, command: Sequence[str], status: int, interru
     say("\n".join(mark + line for line in said))
 
 
-def tell(library: Path, command: Sequence[str]) -> None:
+def tell(library: Path, command: Sequence[str], of_libc: Mapping[str, str]) -> None:
     """What --verbose says before the command starts; the ranks say the rest."""
     from onecopy import cause
 
     note(f"preloads {library}")
+    for name, value in of_libc.items():
+        note(f"sets {name}={value}: memcpy of this C library is slow on this processor (glibc bug 30994)")
     program = cause.program_of(command)
     if program and not mpi.sends_by_itself(program) and (why := cause.kind(program)):
         note(f"{why}; onecopy has nothing to do in it")
@@ -356,8 +359,10 @@ def prepared(args: argparse.Namespace, command: Sequence[str]) -> tuple[Path | N
         return None, env
     env.update(settings(args))
     env["LD_PRELOAD"] = joined_preload(library, env.get("LD_PRELOAD", ""))
+    of_libc = {} if env.get("ONECOPY_HEAP") in OFF else libc.settings(env)
+    env.update(of_libc)
     if args.verbose:
-        tell(library, command)
+        tell(library, command, of_libc)
     return library, env
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from job import output_of
-from onecopy import elf, run
+from onecopy import elf, libc, run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -221,6 +221,17 @@ def test_environment_is_the_users(tmp_path: Path, fake_mpi: Path, stub_libs: Pat
         "ONECOPY_HEAP": "off",
         "ONECOPY_VERBOSE": "1",
     }
+
+
+def test_what_the_c_library_is_told(onecopy: Command, fake_mpi: Path, stub_libs: Path) -> None:
+    """With the shared heap, and --verbose says so."""
+    env = {"PATH": f"{fake_mpi}:{os.environ['PATH']}", "ONECOPY_LIBDIR": str(stub_libs)}
+    expected = libc.settings({}).get(libc.VARIABLE)
+    for options, told in (([], expected), (["--no-heap"], None)):
+        done = onecopy("run", "--verbose", *options, "env", env=env)
+        seen = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+        assert seen.get(libc.VARIABLE) == told
+        assert ("glibc bug 30994" in done.stderr) == (told is not None)
 
 
 def test_wrapper_through_links_and_from_anywhere(environment: dict[str, str], tmp_path: Path) -> None:
