@@ -58,7 +58,9 @@ struct oc_pmpi {
 	int (*Intercomm_create)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
 	int (*Win_create)(void *, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win *);
 	int (*Win_fence)(int, MPI_Win);
+	int (*Win_post)(MPI_Group, int, MPI_Win);
 	int (*Win_start)(MPI_Group, int, MPI_Win);
+	int (*Win_complete)(MPI_Win);
 	int (*Win_lock)(int, int, int, MPI_Win);
 	int (*Win_unlock)(int, MPI_Win);
 	int (*Win_lock_all)(int, MPI_Win);

@@ -78,8 +78,8 @@ static bool copy(const struct transfer *it, struct oc_rma *rma, struct oc_rma_ta
 	       oc_procvm_copy(target->there, &between);
 }
 
-/* Serves MPI_Put: between fences or under a lock, in windows of MPI_Win_create over the shared heap
- * of a rank of this node, with types that need no packing. */
+/* Serves MPI_Put: in windows of MPI_Win_create over the shared heap of a rank of this node, with
+ * types that need no packing. */
 /* Serves MPI_Get, MPI_Rput and MPI_Rget: as MPI_Put. */
 /* Whether it has been done. If not, some of it may have been. */
 static bool serve(const struct transfer *it)

@@ -9,9 +9,7 @@
  * so it need not be looked at.
  * - A lock is held. MPIs may get one only when there is something to do: then a transfer of one
  *   byte is, and MPI_Win_flush waits for it.
- *
- * Between MPI_Win_start and MPI_Win_complete all is the MPI's: which post of the target a start
- * means is its affair.
+ * - The target has begun the exposure epoch that one of MPI_Win_start is for (rma_post.c).
  */
 #include "rma_epoch.h"
 
@@ -19,11 +17,14 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "rma_post.h"
 
 /* Getting a lock costs about as much as a transfer: it is worth it for one that is long, and where
  * a few short ones have been made under it, for more will follow. */
 #define LOCK_FROM  ((size_t)8 << 10)
 #define LOCK_AFTER 4
+
+#define STARTS ((uint64_t)1 << 63) /* their numbers, apart from those of fences */
 
 #define LATE_NS 100000 /* longer than ranks leave a fence one after the other, if they run */
 #define LOOKS	64     /* from one look at the clock to the next */
@@ -35,16 +36,27 @@ static void publish_fence(struct oc_rma *rma, bool begins)
 	atomic_store(&rma->epoch, begins ? OC_RMA_FENCE : OC_RMA_NONE);
 }
 
-/* It does so without us, unless it waits for a message that only this rank's MPI moves: then the
- * transfer is the MPI's. */
-static bool has_left_fence(const struct oc_rma *rma, struct oc_rma_target *target)
+static bool has_left_fence(const struct oc_rma_target *target, uint64_t fence)
 {
-	uint64_t fence = target->fences_before + rma->fences, until = 0;
+	return atomic_load_explicit(target->fences, memory_order_acquire) >= fence;
+}
+
+static bool has_posted(const struct oc_rma_target *target, uint64_t start)
+{
+	return oc_rma_has_posted(target);
+}
+
+/* Until it has done that of number @which. It does so without us, unless it waits for a message
+ * that only this rank's MPI moves: then the transfer is the MPI's. */
+static bool wait_for(struct oc_rma_target *target, uint64_t which,
+		     bool (*is_there)(const struct oc_rma_target *target, uint64_t which))
+{
+	uint64_t until = 0;
 
 	for (uint32_t looks = 1;; looks++) {
-		if (atomic_load_explicit(target->fences, memory_order_acquire) >= fence)
+		if (is_there(target, which))
 			return true;
-		if (atomic_load_explicit(&target->late, memory_order_relaxed) == fence)
+		if (atomic_load_explicit(&target->late, memory_order_relaxed) == which)
 			return false;
 		if (oc_adapter.node->oversubscribed)
 			sched_yield();
@@ -57,7 +69,7 @@ static bool has_left_fence(const struct oc_rma *rma, struct oc_rma_target *targe
 		else if (oc_clock_ns() > until)
 			break;
 	}
-	atomic_store_explicit(&target->late, fence, memory_order_relaxed);
+	atomic_store_explicit(&target->late, which, memory_order_relaxed);
 	return false;
 }
 
@@ -86,9 +98,12 @@ bool oc_rma_may_access(struct oc_rma *rma, struct oc_rma_target *target, MPI_Win
 	case OC_RMA_ASKED:
 		return (bytes >= LOCK_FROM || has_made_some(target)) && get_lock(target, win, disp);
 	default:
-		return atomic_load_explicit(&rma->epoch, memory_order_relaxed) == OC_RMA_FENCE &&
-		       has_left_fence(rma, target);
+		break;
 	}
+	if (oc_rma_has_started(rma, target))
+		return wait_for(target, STARTS | target->starts, has_posted);
+	return atomic_load_explicit(&rma->epoch, memory_order_relaxed) == OC_RMA_FENCE &&
+	       wait_for(target, target->fences_before + rma->fences, has_left_fence);
 }
 
 static void set_lock(struct oc_rma_target *target, int assert, enum oc_rma_lock lock)
@@ -132,15 +147,6 @@ OC_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
 	return err;
 }
 
-OC_EXPORT int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
-{
-	struct oc_rma *rma = oc_rma_find(win);
-
-	if (rma)
-		atomic_store(&rma->epoch, OC_RMA_NONE);
-	return pmpi()->Win_start(group, assert, win);
-}
-
 OC_EXPORT int PMPI_Win_lock(int type, int rank, int assert, MPI_Win win)
 {
 	int err = pmpi()->Win_lock(type, rank, assert, win);
@@ -175,12 +181,6 @@ OC_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
 {
 	return oc_tool()->Win_fence ? oc_tool()->Win_fence(assert, win)
 				    : PMPI_Win_fence(assert, win);
-}
-
-OC_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
-{
-	return oc_tool()->Win_start ? oc_tool()->Win_start(group, assert, win)
-				    : PMPI_Win_start(group, assert, win);
 }
 
 OC_EXPORT int MPI_Win_lock(int type, int rank, int assert, MPI_Win win)

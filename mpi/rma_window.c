@@ -34,11 +34,16 @@ struct card {
 	uint32_t there; /* rank of the node */
 };
 
-/* Apart, so that ranks do not write into each other's lines. */
+/* What a rank says of a window: apart, so that ranks do not write into each other's lines. */
 struct board {
 	_Alignas(OC_CACHELINE) _Atomic uint64_t fences;
 };
-_Static_assert(OC_RMA_WINDOWS * sizeof(struct board) <= OC_AREA_RMA_BYTES, "fits");
+
+struct boards {
+	struct board of[OC_RMA_WINDOWS];
+	_Atomic uint32_t posts[OC_RMA_WINDOWS][OC_MAX_RANKS]; /* touched where there are some */
+};
+_Static_assert(sizeof(struct boards) <= OC_AREA_RMA_BYTES, "fits");
 
 /* The ranks of a communicator that are on this machine. */
 struct members {
@@ -84,9 +89,17 @@ struct oc_rma_target *oc_rma_target(const struct oc_rma *rma, int rank)
 	return bsearch(&wanted, rma->targets, (size_t)rma->ntargets, sizeof(wanted), by_rank);
 }
 
-static struct board *board_at(uint32_t there, uint32_t place)
+struct oc_rma_target *oc_rma_target_there(const struct oc_rma *rma, int there)
 {
-	return (struct board *)(oc_node_area(oc_adapter.node, there) + OC_AREA_RMA_OFF) + place;
+	for (int i = 0; i < rma->ntargets; i++)
+		if (rma->targets[i].there == (uint32_t)there)
+			return &rma->targets[i];
+	return NULL;
+}
+
+static struct boards *boards_of(uint32_t there)
+{
+	return (struct boards *)(oc_node_area(oc_adapter.node, there) + OC_AREA_RMA_OFF);
 }
 
 static struct oc_rma *take(void)
@@ -205,6 +218,7 @@ static void fill_targets(struct oc_rma *rma, const struct members *members,
 	rma->ntargets = members->count;
 	for (int i = 0; i < members->count; i++) {
 		struct oc_rma_target *target = &rma->targets[i];
+		struct boards *boards;
 
 		*target = (struct oc_rma_target){
 			.rank = members->ranks[i],
@@ -214,9 +228,22 @@ static void fill_targets(struct oc_rma *rma, const struct members *members,
 			.unit = cards[i].unit,
 			.fences_before = cards[i].fences,
 		};
-		if (cards[i].place != NOWHERE)
-			target->fences = &board_at(cards[i].there, cards[i].place)->fences;
+		if (cards[i].place == NOWHERE)
+			continue;
+		boards = boards_of(cards[i].there);
+		target->fences = &boards->of[cards[i].place].fences;
+		target->posts = &boards->posts[cards[i].place][oc_adapter.node->rank];
 	}
+}
+
+/* Before any other rank can know of it. */
+static void begin_board(struct oc_rma *rma, struct boards *boards, uint32_t place)
+{
+	rma->board = &boards->of[place].fences;
+	rma->posts = boards->posts[place];
+	for (uint32_t i = 0; i < oc_adapter.node->nranks; i++)
+		if (atomic_load_explicit(&rma->posts[i], memory_order_relaxed))
+			atomic_store_explicit(&rma->posts[i], 0, memory_order_relaxed);
 }
 
 /* Every rank of the machine comes here for each of its windows, and takes part in the exchange,
@@ -243,7 +270,7 @@ OC_APART static void share(MPI_Win win, void *base, uint64_t bytes, uint64_t uni
 	*own = (struct card){.place = NOWHERE, .there = oc_adapter.node->rank};
 	if (rma) {
 		own->place = (uint32_t)(rma - table);
-		rma->board = &board_at(own->there, own->place)->fences;
+		begin_board(rma, boards_of(own->there), own->place);
 		own->fences = atomic_load(rma->board);
 		own->base = (uintptr_t)base;
 		own->unit = unit;

@@ -32,12 +32,17 @@ struct oc_rma_target {
 	 * window was made. */
 	const _Atomic uint64_t *fences;
 	uint64_t fences_before;
-	_Atomic uint64_t late; /* the fence that it was waited for in vain to leave */
+	_Atomic uint64_t late; /* the fence or start that it was waited for in vain */
 	_Atomic uint32_t lock; /* enum oc_rma_lock */
 	_Atomic uint32_t made; /* short transfers under it, by the MPI */
+	/* Exposure epochs for this rank it has begun with this window, and epochs of MPI_Win_start
+	 * for it, of which one is under way if @started. */
+	const _Atomic uint32_t *posts;
+	uint32_t starts;
+	bool started;
 };
 
-enum oc_rma_epoch { OC_RMA_NONE, OC_RMA_FENCE, OC_RMA_LOCK_ALL };
+enum oc_rma_epoch { OC_RMA_NONE, OC_RMA_FENCE, OC_RMA_START };
 
 /* A window as this rank sees it. */
 struct oc_rma {
@@ -45,6 +50,7 @@ struct oc_rma {
 	_Atomic uint32_t epoch;
 	uint64_t fences;	 /* this rank has left */
 	_Atomic uint64_t *board; /* what it tells its peers of them */
+	_Atomic uint32_t *posts; /* and of exposure epochs, by rank of the node */
 	int ntargets;
 	struct oc_rma_target *targets; /* by rank */
 };
@@ -64,6 +70,9 @@ static inline struct oc_rma *oc_rma_find(MPI_Win win)
 
 /* NULL: the MPI's. */
 struct oc_rma_target *oc_rma_target(const struct oc_rma *rma, int rank);
+
+/* The same by the rank of the node. */
+struct oc_rma_target *oc_rma_target_there(const struct oc_rma *rma, int there);
 
 int oc_rma_setup(void); /* 0 or -EIO */
 void oc_rma_teardown(void);

@@ -18,9 +18,9 @@
 #define OC_AREA_PIN_CACHE_BYTES 0x010000u
 #define OC_AREA_HELP_OFF	0x280000u /* copies of messages by both ends: procvm/help.h */
 #define OC_AREA_HELP_BYTES	0x001000u
-#define OC_AREA_RMA_OFF		0x281000u /* fences this rank has left, by window: mpi/rma_window.c */
-#define OC_AREA_RMA_BYTES	0x001000u
-#define OC_AREA_BYTES		0x282000u
+#define OC_AREA_RMA_OFF		0x281000u /* who may access its windows: mpi/rma_window.c */
+#define OC_AREA_RMA_BYTES	0x041000u
+#define OC_AREA_BYTES		0x2c2000u
 
 _Static_assert(OC_AREA_BOARD_OFF + OC_AREA_BOARD_BYTES == OC_AREA_REGION_OFF, "areas touch");
 _Static_assert(OC_AREA_REGION_OFF + OC_AREA_REGION_BYTES == OC_AREA_STAGE_OFF, "areas touch");

@@ -200,7 +200,7 @@ WINDOWS = {
     # Of each round two ranks of three are at another's.
     "locks": ROUNDS * 2 * 2 * BLOCK,
     "flushes": ROUNDS * RANKS * 2 * 2 * BLOCK,
-    "starts": 0,
+    "starts": 1,
     "many": 1,
     "wrong": 0,
     "threads": RANKS * ROUNDS * 2 * BLOCK,
