@@ -65,6 +65,8 @@ struct oc_rma *oc_rma_find_any(MPI_Win win)
 {
 	uint32_t places = atomic_load_explicit(&used, memory_order_acquire);
 
+	if (!win)
+		return NULL;
 	for (uint32_t i = 0; i < places; i++)
 		if (atomic_load_explicit(&table[i].win, memory_order_acquire) == (uintptr_t)win)
 			return &table[i];
@@ -230,6 +232,9 @@ static void fill_targets(struct oc_rma *rma, const struct members *members,
 		};
 		if (cards[i].place == NOWHERE)
 			continue;
+		/* What a rank does to itself the MPI does as well. */
+		if (i == members->self)
+			target->bytes = 0;
 		boards = boards_of(cards[i].there);
 		target->fences = &boards->of[cards[i].place].fences;
 		target->posts = &boards->posts[cards[i].place][oc_adapter.node->rank];

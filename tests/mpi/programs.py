@@ -18,8 +18,9 @@ CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-ffp-contract=off", "-Wal
 #: Of Fortran, and what gfortran is told for each: mpif.h has no interfaces, so that each call with another type is a
 #: mismatch to it.
 BINDINGS = {"mpifh": ["-fallow-argument-mismatch", "-w"], "usempi": [], "usempif08": []}
-#: The calls of fortran/places.F90.
+#: The calls of fortran/places.F90, and the bytes of the get that each rank makes.
 PLACES = {"bcast": 1, "allgather": 2, "scatter": 2, "alltoall": 1, "reduce": 1, "gather": 1, "reduce_scatter": 1}
+GOT = 20000 * 4
 
 MakeProgram = Callable[..., Path]
 

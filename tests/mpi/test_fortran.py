@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from mpi.programs import BINDINGS, PLACES, Programs
-from mpi.stats import served
+from mpi.programs import BINDINGS, GOT, PLACES, Programs
+from mpi.stats import served, stats
 from runner import Runner
 
 
@@ -29,3 +29,4 @@ def test_places(runner: Runner, programs: Programs, name: str) -> None:
     path = runner.cwd / "stats"
     runner.mpirun(3, programs.places(name, *BINDINGS[name]), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert [served(path, call) for call in PLACES] == [[times] * 3 for times in PLACES.values()]
+    assert all(line["messages"]["heap"]["bytes"] >= GOT for line in stats(path))

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! MPI_IN_PLACE and MPI_BOTTOM, wherever a collective takes them. MPIFH, USEMPI or USEMPIF08 says through what.
+! MPI_IN_PLACE and MPI_BOTTOM, wherever a collective takes them, and MPI_BOTTOM in one-sided transfers. MPIFH, USEMPI or USEMPIF08 says through what.
 program places
 #if defined(USEMPIF08)
   use mpi_f08
@@ -13,11 +13,13 @@ program places
   integer :: n = 20000 ! no constant: gfortran would write out every array below
   integer, allocatable, target :: data(:), sums(:), blocks(:), part(:)
   integer(MPI_ADDRESS_KIND) :: address(1)
-  integer :: lengths(1), rank, ranks, ierr, i, r
+  integer(MPI_ADDRESS_KIND) :: at
+  integer :: lengths(1), rank, ranks, ierr, i, r, right, left
 #ifdef USEMPIF08
   type(MPI_Datatype) :: whole, types(1)
+  type(MPI_Win) :: window
 #else
-  integer :: whole, types(1)
+  integer :: whole, types(1), window
 #endif
 
   call MPI_Init(ierr)
@@ -81,6 +83,23 @@ program places
   blocks = [((rank + r, i=1, n), r=0, ranks - 1)]
   call MPI_Reduce_scatter_block(MPI_IN_PLACE, blocks, n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
   call expect(all(blocks(1:n) == ranks * rank + ranks * (ranks - 1) / 2), 'reduce_scatter_block in place')
+
+  blocks = -1
+  right = mod(rank + 1, ranks)
+  left = mod(rank + ranks - 1, ranks)
+  data = [(rank + 5 * i, i=1, n)]
+  at = 4_MPI_ADDRESS_KIND * n * ranks
+  call MPI_Win_create(blocks, at, 4, MPI_INFO_NULL, MPI_COMM_WORLD, window, ierr)
+  call MPI_Win_fence(0, window, ierr)
+  at = int(rank, MPI_ADDRESS_KIND) * n
+  call MPI_Put(MPI_BOTTOM, 1, whole, right, at, n, MPI_INTEGER, window, ierr)
+  call MPI_Win_fence(MPI_MODE_NOSUCCEED, window, ierr)
+  call expect(all(blocks(left * n + 1:(left + 1) * n) == [(left + 5 * i, i=1, n)]), 'put from MPI_BOTTOM')
+  call MPI_Win_lock(MPI_LOCK_SHARED, right, 0, window, ierr)
+  call MPI_Get(part, n, MPI_INTEGER, right, at, n, MPI_INTEGER, window, ierr)
+  call MPI_Win_unlock(right, window, ierr)
+  call expect(all(part == data), 'get')
+  call MPI_Win_free(window, ierr)
 
   call MPI_Type_free(whole, ierr)
   call MPI_Finalize(ierr)
