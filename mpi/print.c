@@ -92,21 +92,21 @@ static void put_cells(struct line *line, const struct oc_record *record)
 	put(line, "]}\n");
 }
 
-/* Copies and bytes of each mechanism. */
-static void put_moved(struct line *line, const char *key, const uint64_t *calls,
-		      const uint64_t *bytes)
+/* Calls and bytes under each of some names. */
+static void put_counts(struct line *line, const char *key, const char *const *names, int n,
+		       const uint64_t *calls, const uint64_t *bytes)
 {
-	static const char *const names[OC_MECH_COUNT] = {OC_MECH_NAMES};
-
 	put(line, "\"%s\":{", key);
-	for (int m = 0; m < OC_MECH_COUNT; m++)
-		put(line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", m ? "," : "", names[m],
-		    (unsigned long long)calls[m], (unsigned long long)bytes[m]);
+	for (int i = 0; i < n; i++)
+		put(line, "%s\"%s\":{\"calls\":%llu,\"bytes\":%llu}", i ? "," : "", names[i],
+		    (unsigned long long)calls[i], (unsigned long long)bytes[i]);
 	put(line, "},");
 }
 
 int oc_record_print(const struct oc_record *record, const char *path)
 {
+	static const char *const mechanisms[OC_MECH_COUNT] = {OC_MECH_NAMES};
+	static const char *const transfers[OC_TRANSFER_COUNT] = {OC_TRANSFER_NAMES};
 	static struct line line;
 	ssize_t done;
 	int fd;
@@ -118,9 +118,13 @@ int oc_record_print(const struct oc_record *record, const char *path)
 	put_text(&line, "idle", record->idle);
 	put_text(&line, "heap", record->heap);
 	put_calls(&line, record);
-	put_moved(&line, "mech", record->mech_calls, record->mech_bytes);
-	put_moved(&line, "messages", record->message_calls, record->message_bytes);
+	put_counts(&line, "mech", mechanisms, OC_MECH_COUNT, record->mech_calls,
+		   record->mech_bytes);
+	put_counts(&line, "messages", mechanisms, OC_MECH_COUNT, record->message_calls,
+		   record->message_bytes);
 	put(&line, "\"helped\":%llu,", (unsigned long long)record->helped_bytes);
+	put_counts(&line, "transfers", transfers, OC_TRANSFER_COUNT, record->transfer_calls,
+		   record->transfer_bytes);
 	put(&line, "\"refused\":%llu,\"state\":%u,\"job\":\"%016llx\",\"pid\":%u,\"code\":%d,",
 	    (unsigned long long)record->refused, record->state, (unsigned long long)record->job,
 	    record->pid, record->code);

@@ -17,7 +17,7 @@
 
 #include <onecopy/onecopy.h>
 
-#define OC_RECORD_MAGIC "ocstats4"
+#define OC_RECORD_MAGIC "ocstats5"
 #define OC_RECORD_CELLS 281
 
 enum oc_record_state {
@@ -26,6 +26,17 @@ enum oc_record_state {
 	OC_RECORD_FINISHED, /* has called MPI_Finalize */
 	OC_RECORD_ABORTED,  /* has called MPI_Abort */
 };
+
+/* What became of a one-sided transfer. */
+enum oc_transfer {
+	OC_TRANSFER_SERVED,
+	OC_TRANSFER_WINDOW, /* the MPI's: its window, or what is wrong with it */
+	OC_TRANSFER_TYPES,  /* they would have to be packed */
+	OC_TRANSFER_EPOCH,  /* it could not be told whether it may be made by now */
+	OC_TRANSFER_MEMORY, /* the caller's may not be used, or the target's not be reached */
+	OC_TRANSFER_COUNT
+};
+#define OC_TRANSFER_NAMES "served", "window", "types", "epoch", "memory"
 
 /* Calls of one collective and size that ended in one way. Written by any thread. */
 struct oc_record_cell {
@@ -62,6 +73,8 @@ struct oc_record {
 								*/
 			uint64_t message_bytes[OC_MECH_COUNT];
 			uint64_t helped_bytes; /* of those of its peers, copied by this rank */
+			uint64_t transfer_calls[OC_TRANSFER_COUNT];
+			uint64_t transfer_bytes[OC_TRANSFER_COUNT];
 			char version[16];
 			char mpi[96];
 			char host[64];

@@ -14,8 +14,10 @@
 #include "abi.h"
 #include "buffer.h"
 #include "pass.h"
+#include "record.h"
 #include "rma_epoch.h"
 #include "rma_window.h"
+#include "type_sizes.h"
 
 /* A transfer as the call has it. */
 struct transfer {
@@ -61,8 +63,9 @@ static bool is_inside(const struct oc_rma_target *target, const struct oc_buffer
 	return from <= target->bytes && bytes <= target->bytes - from;
 }
 
-static bool copy(const struct transfer *it, struct oc_rma *rma, struct oc_rma_target *target,
-		 const struct oc_buffer *here, const struct oc_buffer *there)
+static enum oc_transfer copy(const struct transfer *it, struct oc_rma *rma,
+			     struct oc_rma_target *target, const struct oc_buffer *here,
+			     const struct oc_buffer *there)
 {
 	struct oc_procvm_between between = {
 		.direction = it->direction,
@@ -73,33 +76,69 @@ static bool copy(const struct transfer *it, struct oc_rma *rma, struct oc_rma_ta
 		.there_layout = there->layout,
 	};
 
-	return here->bytes && here->bytes == there->bytes && is_inside(target, there) &&
-	       oc_rma_may_access(rma, target, it->win, it->disp, here->bytes) &&
-	       oc_procvm_copy(target->there, &between);
+	if (!here->bytes || here->bytes != there->bytes || !is_inside(target, there))
+		return OC_TRANSFER_WINDOW;
+	if (!oc_rma_may_access(rma, target, it->win, it->disp, here->bytes))
+		return OC_TRANSFER_EPOCH;
+	return oc_procvm_copy(target->there, &between) ? OC_TRANSFER_SERVED : OC_TRANSFER_MEMORY;
 }
 
 /* Serves MPI_Put: in windows of MPI_Win_create over the shared heap of a rank of this node, with
  * types that need no packing. */
 /* Serves MPI_Get, MPI_Rput and MPI_Rget: as MPI_Put. */
 /* Whether it has been done. If not, some of it may have been. */
-static bool serve(const struct transfer *it)
+static enum oc_transfer serve(const struct transfer *it)
 {
 	struct oc_rma *rma = oc_rma_find(it->win);
 	struct oc_rma_target *target = rma ? oc_rma_target(rma, it->rank) : NULL;
+	enum oc_transfer outcome = OC_TRANSFER_TYPES;
 	struct oc_buffer here, there;
-	bool served = false;
 	uint64_t first;
 
 	if (!target || !target->bytes || !oc_adapter.active ||
-	    !find_there(target, it->disp, &first) ||
-	    !lay_out(&here, (uintptr_t)it->origin, it->ocount, it->otype))
-		return false;
+	    !find_there(target, it->disp, &first))
+		return OC_TRANSFER_WINDOW;
+	if (!lay_out(&here, (uintptr_t)it->origin, it->ocount, it->otype))
+		return outcome;
 	if (lay_out(&there, first, it->tcount, it->ttype)) {
-		served = copy(it, rma, target, &here, &there);
+		outcome = copy(it, rma, target, &here, &there);
 		oc_buffer_close(&there, false);
 	}
 	oc_buffer_close(&here, false);
-	return served;
+	return outcome;
+}
+
+static bool is_to_itself(const struct transfer *it)
+{
+	struct oc_rma *rma = oc_rma_find(it->win);
+	struct oc_rma_target *target = rma ? oc_rma_target(rma, it->rank) : NULL;
+
+	return target && target->there == oc_adapter.node->rank;
+}
+
+/* What moves nothing is not counted, nor what a rank moves within its own memory. */
+OC_APART static void count(const struct transfer *it, enum oc_transfer outcome)
+{
+	struct oc_record *record = oc_record;
+	size_t bytes;
+
+	if (!record || !oc_adapter.knows_types || it->rank < 0 || it->ocount <= 0 || !it->otype ||
+	    it->otype == oc_abi.type_null || is_to_itself(it))
+		return;
+	bytes = oc_type_bytes(it->otype, (size_t)it->ocount);
+	if (!bytes)
+		return;
+	__atomic_fetch_add(&record->transfer_calls[outcome], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&record->transfer_bytes[outcome], bytes, __ATOMIC_RELAXED);
+}
+
+static bool is_served(const struct transfer *it)
+{
+	enum oc_transfer outcome = serve(it);
+
+	if (__builtin_expect(oc_record != NULL, 0))
+		count(it, outcome);
+	return outcome == OC_TRANSFER_SERVED;
 }
 
 static OC_BOTH int put(bool large, const void *origin, MPI_Count ocount, MPI_Datatype otype,
@@ -108,7 +147,7 @@ static OC_BOTH int put(bool large, const void *origin, MPI_Count ocount, MPI_Dat
 	struct transfer it = {
 		OC_PUT, (void *)(uintptr_t)origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (serve(&it))
+	if (is_served(&it))
 		return MPI_SUCCESS;
 	return large ? pmpi()->Put_c(origin, ocount, otype, rank, disp, tcount, ttype, win)
 		     : pmpi()->Put(origin, (int)ocount, otype, rank, disp, (int)tcount, ttype, win);
@@ -119,7 +158,7 @@ static OC_BOTH int get(bool large, void *origin, MPI_Count ocount, MPI_Datatype 
 {
 	struct transfer it = {OC_GET, origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (serve(&it))
+	if (is_served(&it))
 		return MPI_SUCCESS;
 	return large ? pmpi()->Get_c(origin, ocount, otype, rank, disp, tcount, ttype, win)
 		     : pmpi()->Get(origin, (int)ocount, otype, rank, disp, (int)tcount, ttype, win);
@@ -133,7 +172,7 @@ static OC_BOTH int rput(bool large, const void *origin, MPI_Count ocount, MPI_Da
 	struct transfer it = {
 		OC_PUT, (void *)(uintptr_t)origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (serve(&it))
+	if (is_served(&it))
 		ocount = tcount = 0;
 	return large ? pmpi()->Rput_c(origin, ocount, otype, rank, disp, tcount, ttype, win,
 				      request)
@@ -147,7 +186,7 @@ static OC_BOTH int rget(bool large, void *origin, MPI_Count ocount, MPI_Datatype
 {
 	struct transfer it = {OC_GET, origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (serve(&it))
+	if (is_served(&it))
 		ocount = tcount = 0;
 	return large ? pmpi()->Rget_c(origin, ocount, otype, rank, disp, tcount, ttype, win,
 				      request)

@@ -409,8 +409,7 @@ static bool copy_pieces(struct oc_node *node, const struct oc_target *target,
 }
 
 bool oc_procvm_answer_between(struct oc_node *node, uint32_t peer,
-			      const struct oc_procvm_between *it, size_t stream,
-			      const struct oc_procvm_counts *counts)
+			      const struct oc_procvm_between *it, size_t stream)
 {
 	struct part part = {
 		.here = span(it->here, it->here_layout, it->bytes),
@@ -434,7 +433,5 @@ bool oc_procvm_answer_between(struct oc_node *node, uint32_t peer,
 	oc_window_end(&use);
 	end_stores(&stores, learning);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (whole)
-		count(counts, OC_MECH_HEAP, it->bytes);
 	return whole;
 }

@@ -56,7 +56,6 @@ ssize_t oc_procvm_answer(struct oc_node *node, uint32_t peer, const struct oc_pr
 
 /* The copy of oc_procvm_copy(), with the peer alive. */
 bool oc_procvm_answer_between(struct oc_node *node, uint32_t peer,
-			      const struct oc_procvm_between *it, size_t stream,
-			      const struct oc_procvm_counts *counts);
+			      const struct oc_procvm_between *it, size_t stream);
 
 #endif

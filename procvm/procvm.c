@@ -191,7 +191,7 @@ bool oc_procvm_copy(uint32_t rank, const struct oc_procvm_between *it)
 	node = enter();
 	done = node && !is_lone(node) && oc_node_mine(node) && rank != node->rank &&
 	       oc_node_peer_lived(node, rank, 1) &&
-	       oc_procvm_answer_between(node, rank, it, stream_from, &counts);
+	       oc_procvm_answer_between(node, rank, it, stream_from);
 	leave();
 	oc_heap_promote_look();
 	errno = saved;

@@ -15,11 +15,12 @@ from typing import Any
 
 Report = dict[str, Any]
 
-MAGIC = b"ocstats4"
-HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ5Q5QQ16s96s64s256s256s")
+MAGIC = b"ocstats5"
+HEADER = struct.Struct("=8s2IQ5Ii4Q5Q5QQ5Q5QQ5Q5Q16s96s64s256s256s")
 HEADER_BYTES = 2048
 CELL = struct.Struct("=24s16s5Q")
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
+TRANSFERS = ("served", "window", "types", "epoch", "memory")
 STATES = STARTING, RUNNING, FINISHED, ABORTED = range(4)
 #: What has to fit where records go: those of some ranks.
 PROBE = b"\0" * (1 << 17)
@@ -41,8 +42,8 @@ def by_call(cells: list[Report]) -> dict[str, dict[str, int]]:
     return calls
 
 
-def by_mechanism(copies: Sequence[int], moved: Sequence[int]) -> dict[str, dict[str, int]]:
-    return {name: {"calls": n, "bytes": size} for name, n, size in zip(MECHANISMS, copies, moved, strict=True)}
+def by_name(names: Sequence[str], calls: Sequence[int], moved: Sequence[int]) -> dict[str, dict[str, int]]:
+    return {name: {"calls": n, "bytes": size} for name, n, size in zip(names, calls, moved, strict=True)}
 
 
 def parse(data: bytes) -> Report:
@@ -53,7 +54,7 @@ def parse(data: bytes) -> Report:
     _, state, pid, job, world_rank, world_size, node_rank, node_size, profile, code = values[:10]
     start, end, least, credit = values[10:14]
     copies, moved = values[14:19], values[19:24]
-    version, mpi, host, idle, heap = map(text, values[36:41])
+    version, mpi, host, idle, heap = map(text, values[46:51])
     cells: list[Report] = []
     for at in range(HEADER_BYTES, len(data) - CELL.size + 1, CELL.size):
         call, outcome, size, calls, total, held, ns = CELL.unpack_from(data, at)
@@ -76,10 +77,11 @@ def parse(data: bytes) -> Report:
         "idle": idle,
         "heap": heap,
         "calls": by_call(cells),
-        "mech": by_mechanism(copies, moved),
+        "mech": by_name(MECHANISMS, copies, moved),
         "refused": values[24],
-        "messages": by_mechanism(values[25:30], values[30:35]),
+        "messages": by_name(MECHANISMS, values[25:30], values[30:35]),
         "helped": values[35],
+        "transfers": by_name(TRANSFERS, values[36:41], values[41:46]),
         "state": state,
         "job": f"{job:016x}",
         "pid": pid,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onecopy import record
@@ -243,6 +243,42 @@ def helped(job: Job) -> list[str]:
     return [f"{size(total)} of it by ranks that waited for them"] if total else []
 
 
+#: Why one-sided transfers were left to the MPI.
+LEFT = {
+    "window": "in windows that are the MPI's memory, or not in the shared heap of a rank of the node",
+    "types": "with datatypes that had better be packed",
+    "epoch": "because the target was late, or few and short under a lock",
+    "memory": "because the caller's buffer is neither in the shared heap nor static data or the stack",
+}
+
+
+def transfers(job: Job) -> dict[str, tuple[int, int]]:
+    """Calls and bytes of one-sided transfers, by what became of them."""
+    used = {}
+    for name in record.TRANSFERS:
+        calls, total = (sum(report["transfers"][name][key] for report in job.ranks) for key in ("calls", "bytes"))
+        if calls:
+            used[name] = (calls, total)
+    return used
+
+
+def transfers_line(used: Mapping[str, tuple[int, int]]) -> str:
+    left = [figures for name, figures in used.items() if name in LEFT]
+    parts = {"by a pointer": used.get("served", (0, 0)), "left to the MPI": tuple(map(sum, zip(*left, strict=True)))}
+    said = [
+        f"{size(total[1])} {how} ({plural(total[0], 'call')})" for how, total in parts.items() if total and total[0]
+    ]
+    return f"one-sided transfers: {', '.join(said)}"
+
+
+def transfers_table(used: Mapping[str, tuple[int, int]]) -> list[str]:
+    said = ["", "one-sided transfers (Put, Get):"]
+    for name, (calls, total) in used.items():
+        how = f"left to the MPI {LEFT[name]}" if name in LEFT else "copied by a pointer"
+        said += wrapped(f"  {size(total):>11} in {plural(calls, 'call')}: {how}", 15)
+    return said
+
+
 def meaning(outcome: str, job: Job) -> str:
     """Why it was so, with this run's limits."""
     least, credit = (max(report[key] for report in job.ranks) for key in ("min", "credit"))
@@ -293,6 +329,8 @@ def lines(job: Job) -> list[str]:
     if used := moved(job, "messages"):
         copies = [f"{size(b)} by {name} ({plural(n, 'copy')})" for name, (n, b) in used.items()]
         said.append(f"large messages of the MPI: {', '.join(copies + helped(job))}")
+    if used := transfers(job):
+        said.append(transfers_line(used))
     said += remarks(job)
     if job.profile:
         said += estimate(job)
@@ -339,6 +377,8 @@ def table(job: Job) -> list[str]:
         said += ["", "large messages of the MPI, copied by its receivers or senders:"]
         said += [f"  {name:<8}{size(b):>11} in {plural(n, 'copy')}" for name, (n, b) in used.items()]
         said += [f"  {text}" for text in helped(job)]
+    if done := transfers(job):
+        said += transfers_table(done)
     said.append("")
     for remark in estimate(job) if job.profile else []:
         said += wrapped(remark)

@@ -47,6 +47,7 @@ def report(rank: int = 0, size: int = 1, job: int = 1, cells: list[Report] | Non
         "mech": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
         "refused": 0,
         "messages": {name: {"calls": 0, "bytes": 0} for name in record.MECHANISMS},
+        "transfers": {name: {"calls": 0, "bytes": 0} for name in record.TRANSFERS},
         "helped": 0,
         "state": record.FINISHED,
         "job": f"{job:016x}",
@@ -134,6 +135,20 @@ def test_messages_are_told() -> None:
     (line,) = [line for line in stats.lines(shared) if "messages" in line]
     assert line.endswith("(1 copy), 1.0 MiB of it by ranks that waited for them")
     assert "  1.0 MiB of it by ranks that waited for them" in stats.table(shared)
+
+
+def test_transfers_are_told() -> None:
+    assert not [line for line in stats.lines(stats.Job([report()])) if "one-sided" in line]
+    some = {**report()["transfers"], "served": {"calls": 3, "bytes": 3 << 20}}
+    (line,) = [line for line in stats.lines(stats.Job([report(transfers=some)])) if "one-sided" in line]
+    assert line == "one-sided transfers: 3.0 MiB by a pointer (3 calls)"
+    some |= {"window": {"calls": 1, "bytes": 1 << 20}, "epoch": {"calls": 2, "bytes": 1 << 20}}
+    job = stats.Job([report(transfers=some)])
+    (line,) = [line for line in stats.lines(job) if "one-sided" in line]
+    assert line == "one-sided transfers: 3.0 MiB by a pointer (3 calls), 2.0 MiB left to the MPI (3 calls)"
+    table = " ".join(" ".join(stats.table(job)).split())
+    assert "3.0 MiB in 3 calls: copied by a pointer" in table
+    assert "1.0 MiB in 1 call: left to the MPI in windows that are the MPI's memory" in table
 
 
 def test_tables_are_no_wider_than_a_hundred_columns() -> None:
