@@ -78,7 +78,7 @@ static enum oc_transfer copy(const struct transfer *it, struct oc_rma *rma,
 
 	if (!here->bytes || here->bytes != there->bytes || !is_inside(target, there))
 		return OC_TRANSFER_WINDOW;
-	if (!oc_rma_may_access(rma, target, it->win, it->disp, here->bytes))
+	if (!oc_rma_may_access(rma, target, it->win, here->bytes))
 		return OC_TRANSFER_EPOCH;
 	return oc_procvm_copy(target->there, &between) ? OC_TRANSFER_SERVED : OC_TRANSFER_MEMORY;
 }

@@ -73,11 +73,13 @@ static bool wait_for(struct oc_rma_target *target, uint64_t which,
 	return false;
 }
 
-static bool get_lock(struct oc_rma_target *target, MPI_Win win, MPI_Aint disp)
+/* By the first byte of the window, for it has one: a transfer's type may begin before its
+ * displacement, which then is that of the window's end, or of a gap. */
+static bool get_lock(struct oc_rma_target *target, MPI_Win win)
 {
 	char byte;
 
-	if (pmpi()->Get(&byte, 1, oc_abi.byte, target->rank, disp, 1, oc_abi.byte, win) ||
+	if (pmpi()->Get(&byte, 1, oc_abi.byte, target->rank, 0, 1, oc_abi.byte, win) ||
 	    pmpi()->Win_flush(target->rank, win))
 		return false;
 	atomic_store_explicit(&target->lock, OC_RMA_HELD, memory_order_release);
@@ -89,14 +91,13 @@ static bool has_made_some(struct oc_rma_target *target)
 	return atomic_fetch_add_explicit(&target->made, 1, memory_order_relaxed) >= LOCK_AFTER;
 }
 
-bool oc_rma_may_access(struct oc_rma *rma, struct oc_rma_target *target, MPI_Win win, MPI_Aint disp,
-		       size_t bytes)
+bool oc_rma_may_access(struct oc_rma *rma, struct oc_rma_target *target, MPI_Win win, size_t bytes)
 {
 	switch (atomic_load_explicit(&target->lock, memory_order_acquire)) {
 	case OC_RMA_HELD:
 		return true;
 	case OC_RMA_ASKED:
-		return (bytes >= LOCK_FROM || has_made_some(target)) && get_lock(target, win, disp);
+		return (bytes >= LOCK_FROM || has_made_some(target)) && get_lock(target, win);
 	default:
 		break;
 	}

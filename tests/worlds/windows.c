@@ -291,6 +291,35 @@ static void wrong(void)
 	free(data);
 }
 
+/* Displacements are those of types, which may begin before them: here that of the window's end. */
+static void ends(void)
+{
+	unsigned int *base = pattern_alloc(WORDS * sizeof(*base));
+	unsigned int *data = pattern_alloc(WORDS * sizeof(*data));
+	MPI_Win win = window_of(base, WORDS, MPI_COMM_WORLD);
+	int right = (rank + 1) % size, left = (rank + size - 1) % size, words = WORDS;
+	MPI_Aint before = -(MPI_Aint)(WORDS * sizeof(*base));
+	MPI_Datatype type;
+
+	MPI_Type_create_hindexed(1, &words, &before, MPI_UNSIGNED, &type);
+	MPI_Type_commit(&type);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		pattern_fill(data, WORDS, round * 8 + (unsigned int)rank);
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win);
+		MPI_Put(data, WORDS, MPI_UNSIGNED, right, WORDS, 1, type, win);
+		MPI_Win_unlock(right, win);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+		pattern_check(base, WORDS, round * 8 + (unsigned int)left, "put before the end");
+		MPI_Win_unlock(rank, win);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	MPI_Type_free(&type);
+	MPI_Win_free(&win);
+	free(base);
+	free(data);
+}
+
 #define THREADS 4
 
 struct part {
@@ -346,7 +375,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} ways[] = {
 		{"fences", fences}, {"locks", locks}, {"flushes", flushes}, {"starts", starts},
-		{"many", many},	    {"wrong", wrong}, {"threads", threads},
+		{"many", many},	    {"wrong", wrong}, {"threads", threads}, {"ends", ends},
 	};
 	int provided;
 
