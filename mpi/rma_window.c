@@ -130,12 +130,17 @@ static void give_back(struct oc_rma *rma)
 	pthread_mutex_unlock(&lock);
 }
 
+static void forget(struct oc_rma *rma)
+{
+	if (atomic_exchange(&rma->win, 0))
+		atomic_fetch_sub(&oc_rma_windows, 1);
+}
+
 static int window_deleted(MPI_Win win, int key, void *value, void *extra)
 {
 	struct oc_rma *rma = value;
 
-	atomic_store(&rma->win, 0);
-	atomic_fetch_sub(&oc_rma_windows, 1);
+	forget(rma);
 	give_back(rma);
 	return MPI_SUCCESS;
 }
@@ -152,10 +157,14 @@ int oc_rma_setup(void)
 											   : 0;
 }
 
+/* A window of a session may outlive the node, and with it its boards: that is the MPI's from here
+ * on. What is attached to it ends with it. */
 void oc_rma_teardown(void)
 {
 	int key = keyval;
 
+	for (uint32_t i = 0; i < atomic_load(&used); i++)
+		forget(&table[i]);
 	pmpi()->Win_free_keyval(&key);
 }
 

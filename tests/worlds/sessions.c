@@ -3,6 +3,7 @@
  * sessions only      a session and no MPI_Init
  * sessions inside    a session that is there while MPI_COMM_WORLD is
  * sessions across    one that was there before, and stays after MPI_Finalize
+ * sessions outlives  one of MPI_COMM_WORLD's time, whose window is used after MPI_Finalize
  * sessions again     sessions one after the other
  * sessions two       two at once, of which the first ends first
  * sessions wrong     one rank ends a session that there is not, and goes on
@@ -13,11 +14,13 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "moves.h"
 
 #define THREADS 3
+#define WORDS	40000
 
 static MPI_Comm comm_from(MPI_Group group, const char *tag)
 {
@@ -124,6 +127,43 @@ static void across(void)
 	moves_do(comm, 4);
 	world(3, comm);
 	moves_do(comm, 5);
+	MPI_Comm_free(&comm);
+	MPI_Session_finalize(&session);
+}
+
+static void put_round(unsigned int *base, unsigned int *data, MPI_Comm comm, MPI_Win win,
+		      unsigned int round)
+{
+	int rank, size;
+
+	MPI_Comm_rank(comm, &rank);
+	MPI_Comm_size(comm, &size);
+	pattern_fill(data, WORDS, round * 8 + (unsigned int)rank);
+	MPI_Win_fence(0, win);
+	MPI_Put(data, WORDS, MPI_UNSIGNED, (rank + 1) % size, 0, WORDS, MPI_UNSIGNED, win);
+	MPI_Win_fence(0, win);
+	pattern_check(base, WORDS, round * 8 + (unsigned int)((rank + size - 1) % size), "put");
+}
+
+static void outlives(void)
+{
+	unsigned int *base, *data;
+	MPI_Session session;
+	MPI_Comm comm;
+	MPI_Win win;
+
+	MPI_Init(NULL, NULL);
+	session = start();
+	comm = comm_of(session, "outlives");
+	base = pattern_alloc(WORDS * sizeof(*base));
+	data = pattern_alloc(WORDS * sizeof(*data));
+	MPI_Win_create(base, WORDS * sizeof(*base), sizeof(*base), MPI_INFO_NULL, comm, &win);
+	put_round(base, data, comm, win, 1);
+	MPI_Finalize();
+	put_round(base, data, comm, win, 2);
+	MPI_Win_free(&win);
+	free(base);
+	free(data);
 	MPI_Comm_free(&comm);
 	MPI_Session_finalize(&session);
 }
@@ -240,10 +280,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} ways[] = {
-		{"only", only},		  {"wrong", wrong}, {"inside", inside},
-		{"across", across},	  {"again", again}, {"two", two},
-		{"backwards", backwards}, {"part", part},   {"threads", threads},
-		{"without", only},
+		{"only", only},		  {"wrong", wrong},	  {"inside", inside},
+		{"across", across},	  {"again", again},	  {"two", two},
+		{"backwards", backwards}, {"part", part},	  {"threads", threads},
+		{"without", only},	  {"outlives", outlives},
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)

@@ -89,11 +89,11 @@ def test_between_groups(runner: Runner, program: MakeProgram, seed: int, least: 
     assert not [cell for cell in cells if cell["outcome"] == "served" and not cell["data"]]
 
 
-WAYS = ("only", "wrong", "again", "inside", "across", "two", "backwards", "part", "threads")
+WAYS = ("only", "wrong", "again", "inside", "across", "two", "backwards", "part", "threads", "outlives")
 
 
 @pytest.mark.parametrize(
-    "how", [longform.param(how, short=how in ("only", "wrong", "across"), minutes=0.2) for how in WAYS]
+    "how", [longform.param(how, short=how in ("only", "wrong", "across", "outlives"), minutes=0.2) for how in WAYS]
 )
 def test_sessions(runner: Runner, program: MakeProgram, how: str) -> None:
     """Communicators of sessions are served as all others, with and without MPI_Init; where the first one has not all
