@@ -85,7 +85,7 @@ static void comm_free(struct oc_comm *oc)
 	pthread_mutex_unlock(&spares_lock);
 }
 
-static void drive_progress(void)
+void oc_comm_drive_progress(void)
 {
 	int flag;
 
@@ -204,7 +204,7 @@ void oc_comm_create_group(MPI_Comm comm, struct oc_comm *oc)
 			oc->size);
 		return;
 	}
-	group->wait.progress = drive_progress;
+	group->wait.progress = oc_comm_drive_progress;
 	oc->group = group;
 	oc->outcome = OC_OUTCOME_SERVED;
 }

@@ -126,6 +126,9 @@ bool oc_comm_is_here(int (*group_of)(MPI_Comm, MPI_Group *), MPI_Comm comm, int 
  * against it, which all members find. */
 void oc_comm_create_group(MPI_Comm comm, struct oc_comm *oc);
 
+/* One turn of the MPI's progress engine, for who waits outside the MPI. While calls are served. */
+void oc_comm_drive_progress(void);
+
 /* The copy function of what belongs to one communicator: duplicates get their own. */
 int oc_comm_not_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag);
 

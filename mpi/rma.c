@@ -13,6 +13,7 @@
 #include "../procvm/between.h"
 #include "abi.h"
 #include "buffer.h"
+#include "comm.h"
 #include "pass.h"
 #include "record.h"
 #include "rma_epoch.h"
@@ -164,7 +165,18 @@ static OC_BOTH int get(bool large, void *origin, MPI_Count ocount, MPI_Datatype 
 		     : pmpi()->Get(origin, (int)ocount, otype, rank, disp, (int)tcount, ttype, win);
 }
 
-/* The request of a transfer that has been done is one of nothing. */
+/* The request of a transfer that has been done is one of nothing, which MPI_Wait and MPI_Test find
+ * complete without a look at anything else: who asks again and again until a peer has done what
+ * needs this rank's progress has to make some here. Who flushes does so there. */
+static bool serve_request(const struct transfer *it)
+{
+	bool served = is_served(it);
+
+	if (served)
+		oc_comm_drive_progress();
+	return served;
+}
+
 static OC_BOTH int rput(bool large, const void *origin, MPI_Count ocount, MPI_Datatype otype,
 			int rank, MPI_Aint disp, MPI_Count tcount, MPI_Datatype ttype, MPI_Win win,
 			MPI_Request *request)
@@ -172,7 +184,7 @@ static OC_BOTH int rput(bool large, const void *origin, MPI_Count ocount, MPI_Da
 	struct transfer it = {
 		OC_PUT, (void *)(uintptr_t)origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (is_served(&it))
+	if (serve_request(&it))
 		ocount = tcount = 0;
 	return large ? pmpi()->Rput_c(origin, ocount, otype, rank, disp, tcount, ttype, win,
 				      request)
@@ -186,7 +198,7 @@ static OC_BOTH int rget(bool large, void *origin, MPI_Count ocount, MPI_Datatype
 {
 	struct transfer it = {OC_GET, origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (is_served(&it))
+	if (serve_request(&it))
 		ocount = tcount = 0;
 	return large ? pmpi()->Rget_c(origin, ocount, otype, rank, disp, tcount, ttype, win,
 				      request)

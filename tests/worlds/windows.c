@@ -320,6 +320,45 @@ static void ends(void)
 	free(data);
 }
 
+/* One asks by requests whether another has done what needs this rank's MPI. */
+static void asks(void)
+{
+	unsigned int *flag = pattern_alloc(WORDS * sizeof(*flag));
+	unsigned int *base = pattern_alloc(WORDS * sizeof(*base));
+	unsigned int *got = pattern_alloc(WORDS * sizeof(*got));
+	MPI_Win flags, win;
+	MPI_Request request;
+
+	memset(flag, 0, WORDS * sizeof(*flag));
+	memset(base, 0, WORDS * sizeof(*base));
+	got[0] = 0;
+	flags = window_of(flag, WORDS, MPI_COMM_WORLD);
+	win = window_of(base, WORDS, MPI_COMM_WORLD);
+	MPI_Win_lock_all(MPI_MODE_NOCHECK, flags);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1) {
+		got[0] = 1;
+		usleep(10000);
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+		put(got, 1, 0, 0, win);
+		MPI_Win_unlock(0, win);
+		*(volatile unsigned int *)flag = 1;
+		MPI_Win_sync(flags);
+	}
+	while (rank == 0 && !got[0]) {
+		MPI_Rget(got, 1, MPI_UNSIGNED, 1, 0, 1, MPI_UNSIGNED, flags, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	if (rank == 0 && base[0] != 1)
+		pattern_fail("put");
+	MPI_Win_unlock_all(flags);
+	MPI_Win_free(&flags);
+	MPI_Win_free(&win);
+	free(flag);
+	free(base);
+	free(got);
+}
+
 #define THREADS 4
 
 struct part {
@@ -374,8 +413,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} ways[] = {
-		{"fences", fences}, {"locks", locks}, {"flushes", flushes}, {"starts", starts},
-		{"many", many},	    {"wrong", wrong}, {"threads", threads}, {"ends", ends},
+		{"fences", fences},   {"locks", locks}, {"flushes", flushes},
+		{"starts", starts},   {"many", many},	{"wrong", wrong},
+		{"threads", threads}, {"ends", ends},	{"asks", asks},
 	};
 	int provided;
 
