@@ -209,7 +209,9 @@ WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("way", [longform.param(way, short=way in ("locks", "many", "ends", "asks"), minutes=0.1) for way in WINDOWS])
+@pytest.mark.parametrize(
+    "way", [longform.param(way, short=way in ("locks", "many", "ends", "asks"), minutes=0.1) for way in WINDOWS]
+)
 def test_windows(runner: Runner, program: MakeProgram, way: str) -> None:
     """Transfers are made neither too early nor too late, whatever synchronizes them; what is wrong is reported as it
     is without."""
