@@ -19,6 +19,9 @@
 #include "rma_epoch.h"
 #include "rma_window.h"
 #include "type_sizes.h"
+#include "typemap.h"
+
+#define LOOK_AFTER 32 /* transfers */
 
 /* A transfer as the call has it. */
 struct transfer {
@@ -33,12 +36,24 @@ struct transfer {
 	MPI_Win win;
 };
 
+/* One that is not committed the MPI is to report. */
+static bool is_usable(MPI_Datatype type)
+{
+	struct oc_typemap *map;
+
+	if (oc_type_is_plain(type))
+		return true;
+	map = oc_typemap_get(type);
+	oc_typemap_put(map);
+	return map || oc_typemap_is_predefined(type);
+}
+
 /* One side of a transfer, without anything that would have to be packed. */
 static bool lay_out(struct oc_buffer *buffer, uint64_t first, MPI_Count count, MPI_Datatype type)
 {
 	void *user = (char *)NULL + first;
 
-	return count > 0 && type && type != oc_abi.type_null &&
+	return count > 0 && type && type != oc_abi.type_null && is_usable(type) &&
 	       oc_buffer_as_is(buffer, user, (size_t)count, type);
 }
 
@@ -133,13 +148,30 @@ OC_APART static void count(const struct transfer *it, enum oc_transfer outcome)
 	__atomic_fetch_add(&record->transfer_bytes[outcome], bytes, __ATOMIC_RELAXED);
 }
 
-static bool is_served(const struct transfer *it)
+/*
+ * A transfer that the MPI makes moves what else it has under way, and one that is complete leaves
+ * nothing to wait for: MPI_Wait and MPI_Test of its request look at nothing more, and not every MPI
+ * does in MPI_Win_flush_local. Who asks again and again until a peer has done what needs this
+ * rank's MPI would ask for ever. So each with a request makes the MPI look, and one of some others.
+ */
+static void drive_progress(bool request)
+{
+	static __thread uint8_t since __attribute__((tls_model("initial-exec")));
+
+	if (request || ++since % LOOK_AFTER == 0)
+		oc_comm_drive_progress();
+}
+
+static bool is_served(const struct transfer *it, bool request)
 {
 	enum oc_transfer outcome = serve(it);
 
 	if (__builtin_expect(oc_record != NULL, 0))
 		count(it, outcome);
-	return outcome == OC_TRANSFER_SERVED;
+	if (outcome != OC_TRANSFER_SERVED)
+		return false;
+	drive_progress(request);
+	return true;
 }
 
 static OC_BOTH int put(bool large, const void *origin, MPI_Count ocount, MPI_Datatype otype,
@@ -148,7 +180,7 @@ static OC_BOTH int put(bool large, const void *origin, MPI_Count ocount, MPI_Dat
 	struct transfer it = {
 		OC_PUT, (void *)(uintptr_t)origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (is_served(&it))
+	if (is_served(&it, false))
 		return MPI_SUCCESS;
 	return large ? pmpi()->Put_c(origin, ocount, otype, rank, disp, tcount, ttype, win)
 		     : pmpi()->Put(origin, (int)ocount, otype, rank, disp, (int)tcount, ttype, win);
@@ -159,24 +191,13 @@ static OC_BOTH int get(bool large, void *origin, MPI_Count ocount, MPI_Datatype 
 {
 	struct transfer it = {OC_GET, origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (is_served(&it))
+	if (is_served(&it, false))
 		return MPI_SUCCESS;
 	return large ? pmpi()->Get_c(origin, ocount, otype, rank, disp, tcount, ttype, win)
 		     : pmpi()->Get(origin, (int)ocount, otype, rank, disp, (int)tcount, ttype, win);
 }
 
-/* The request of a transfer that has been done is one of nothing, which MPI_Wait and MPI_Test find
- * complete without a look at anything else: who asks again and again until a peer has done what
- * needs this rank's progress has to make some here. Who flushes does so there. */
-static bool serve_request(const struct transfer *it)
-{
-	bool served = is_served(it);
-
-	if (served)
-		oc_comm_drive_progress();
-	return served;
-}
-
+/* The request of a transfer that has been done is one of nothing. */
 static OC_BOTH int rput(bool large, const void *origin, MPI_Count ocount, MPI_Datatype otype,
 			int rank, MPI_Aint disp, MPI_Count tcount, MPI_Datatype ttype, MPI_Win win,
 			MPI_Request *request)
@@ -184,7 +205,7 @@ static OC_BOTH int rput(bool large, const void *origin, MPI_Count ocount, MPI_Da
 	struct transfer it = {
 		OC_PUT, (void *)(uintptr_t)origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (serve_request(&it))
+	if (is_served(&it, true))
 		ocount = tcount = 0;
 	return large ? pmpi()->Rput_c(origin, ocount, otype, rank, disp, tcount, ttype, win,
 				      request)
@@ -198,7 +219,7 @@ static OC_BOTH int rget(bool large, void *origin, MPI_Count ocount, MPI_Datatype
 {
 	struct transfer it = {OC_GET, origin, ocount, otype, rank, disp, tcount, ttype, win};
 
-	if (serve_request(&it))
+	if (is_served(&it, true))
 		ocount = tcount = 0;
 	return large ? pmpi()->Rget_c(origin, ocount, otype, rank, disp, tcount, ttype, win,
 				      request)

@@ -29,6 +29,8 @@
 #define LATE_NS 100000 /* longer than ranks leave a fence one after the other, if they run */
 #define LOOKS	64     /* from one look at the clock to the next */
 
+/* One that the MPI refuses begins nothing and is not counted: peers then take this rank for late.
+ */
 static void publish_fence(struct oc_rma *rma, bool begins)
 {
 	rma->fences++;
@@ -77,7 +79,8 @@ static bool wait_for(struct oc_rma_target *target, uint64_t which,
  * displacement, which then is that of the window's end, or of a gap. */
 static bool get_lock(struct oc_rma_target *target, MPI_Win win)
 {
-	char byte;
+	/* Where MPIs can put it without asking the kernel: no thread's stack. */
+	static char byte;
 
 	if (pmpi()->Get(&byte, 1, oc_abi.byte, target->rank, 0, 1, oc_abi.byte, win) ||
 	    pmpi()->Win_flush(target->rank, win))
@@ -143,8 +146,10 @@ OC_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
 	int err = pmpi()->Win_fence(assert, win);
 	struct oc_rma *rma = oc_rma_find(win);
 
-	if (rma)
-		publish_fence(rma, !err && !(assert &MPI_MODE_NOSUCCEED));
+	if (rma && err)
+		atomic_store(&rma->epoch, OC_RMA_NONE);
+	else if (rma)
+		publish_fence(rma, !(assert &MPI_MODE_NOSUCCEED));
 	return err;
 }
 

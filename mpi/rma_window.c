@@ -291,12 +291,10 @@ OC_APART static void share(MPI_Win win, void *base, uint64_t bytes, uint64_t uni
 		if (bytes && oc_heap_find(base, bytes))
 			own->bytes = bytes;
 	}
+	/* If that fails peers may have been told of the place: no other window gets it. */
 	if (!exchange(comm, group, &members, cards) || !rma ||
-	    pmpi()->Win_set_attr(win, keyval, rma)) {
-		if (rma)
-			give_back(rma);
+	    pmpi()->Win_set_attr(win, keyval, rma))
 		return;
-	}
 	fill_targets(rma, &members, cards);
 	rma->fences = 0;
 	atomic_store(&rma->epoch, OC_RMA_NONE);

@@ -265,6 +265,7 @@ static void wrong(void)
 		{1, to, -1},	{1, size, 0},	    {1, -77, 0},
 		{-1, to, 0},	{0, to, 0},	    {5, MPI_PROC_NULL, 0},
 	};
+	MPI_Datatype type;
 	int err, class;
 
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -279,6 +280,12 @@ static void wrong(void)
 		if (!rank)
 			printf("%zu: %d\n", i, class);
 	}
+	MPI_Type_contiguous(WORDS, MPI_UNSIGNED, &type);
+	err = MPI_Put(data, WORDS, MPI_UNSIGNED, to, 0, 1, type, win);
+	MPI_Error_class(err, &class);
+	if (!rank)
+		printf("not committed: %d\n", class);
+	MPI_Type_free(&type);
 	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
 	/* In no epoch. */
 	err = MPI_Put(data, WORDS, MPI_UNSIGNED, to, 0, WORDS, MPI_UNSIGNED, win);
@@ -320,7 +327,7 @@ static void ends(void)
 	free(data);
 }
 
-/* One asks by requests whether another has done what needs this rank's MPI. */
+/* One asks whether another has done what needs this rank's MPI: by requests, then by others. */
 static void asks(void)
 {
 	unsigned int *flag = pattern_alloc(WORDS * sizeof(*flag));
@@ -331,26 +338,33 @@ static void asks(void)
 
 	memset(flag, 0, WORDS * sizeof(*flag));
 	memset(base, 0, WORDS * sizeof(*base));
-	got[0] = 0;
 	flags = window_of(flag, WORDS, MPI_COMM_WORLD);
 	win = window_of(base, WORDS, MPI_COMM_WORLD);
 	MPI_Win_lock_all(MPI_MODE_NOCHECK, flags);
-	MPI_Barrier(MPI_COMM_WORLD);
-	if (rank == 1) {
-		got[0] = 1;
-		usleep(10000);
-		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-		put(got, 1, 0, 0, win);
-		MPI_Win_unlock(0, win);
-		*(volatile unsigned int *)flag = 1;
-		MPI_Win_sync(flags);
+	for (unsigned int turn = 1; turn <= 2; turn++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		got[0] = rank == 1 ? turn : 0;
+		if (rank == 1) {
+			usleep(10000);
+			MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+			put(got, 1, 0, 0, win);
+			MPI_Win_unlock(0, win);
+			*(volatile unsigned int *)flag = turn;
+			MPI_Win_sync(flags);
+		}
+		while (rank == 0 && got[0] != turn) {
+			if (turn == 1) {
+				MPI_Rget(got, 1, MPI_UNSIGNED, 1, 0, 1, MPI_UNSIGNED, flags,
+					 &request);
+				MPI_Wait(&request, MPI_STATUS_IGNORE);
+			} else {
+				get(got, 1, 1, 0, flags);
+				MPI_Win_flush_local(1, flags);
+			}
+		}
+		if (rank == 0 && base[0] != turn)
+			pattern_fail("put");
 	}
-	while (rank == 0 && !got[0]) {
-		MPI_Rget(got, 1, MPI_UNSIGNED, 1, 0, 1, MPI_UNSIGNED, flags, &request);
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-	}
-	if (rank == 0 && base[0] != 1)
-		pattern_fail("put");
 	MPI_Win_unlock_all(flags);
 	MPI_Win_free(&flags);
 	MPI_Win_free(&win);
