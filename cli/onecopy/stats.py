@@ -227,14 +227,19 @@ def remarks(job: Job) -> list[str]:
     return said + absent(job) + endings(job)
 
 
-def moved(job: Job, key: str = "mech") -> dict[str, tuple[int, int]]:
-    """Copies and bytes of each mechanism that was used: for collectives, or `messages` of the MPI's own."""
+def moved(job: Job, key: str = "mech", names: Sequence[str] = record.MECHANISMS) -> dict[str, tuple[int, int]]:
+    """Calls and bytes under each name that was used: copies of each mechanism, for collectives or `messages` of the
+    MPI's own, or what became of one-sided `transfers`."""
     used = {}
-    for name in record.MECHANISMS:
-        copies = sum(report[key][name]["calls"] for report in job.ranks)
-        if copies:
-            used[name] = (copies, sum(report[key][name]["bytes"] for report in job.ranks))
+    for name in names:
+        calls = sum(report[key][name]["calls"] for report in job.ranks)
+        if calls:
+            used[name] = (calls, sum(report[key][name]["bytes"] for report in job.ranks))
     return used
+
+
+def transfers(job: Job) -> dict[str, tuple[int, int]]:
+    return moved(job, "transfers", record.TRANSFERS)
 
 
 def helped(job: Job) -> list[str]:
@@ -250,16 +255,6 @@ LEFT = {
     "epoch": "because the target was late, or few and short under a lock",
     "memory": "because the caller's buffer is neither in the shared heap nor static data or the stack",
 }
-
-
-def transfers(job: Job) -> dict[str, tuple[int, int]]:
-    """Calls and bytes of one-sided transfers, by what became of them."""
-    used = {}
-    for name in record.TRANSFERS:
-        calls, total = (sum(report["transfers"][name][key] for report in job.ranks) for key in ("calls", "bytes"))
-        if calls:
-            used[name] = (calls, total)
-    return used
 
 
 def transfers_line(used: Mapping[str, tuple[int, int]]) -> str:
