@@ -112,7 +112,7 @@ static ssize_t answer(struct oc_node *node, uint32_t rank, const struct oc_procv
 	saved = errno;
 	oc_procvm_drop_lists(&lists);
 	errno = saved;
-	oc_heap_promote_look();
+	oc_heap_promote_look(done > 0 ? (size_t)done : 0);
 	return done;
 }
 
@@ -193,7 +193,7 @@ bool oc_procvm_copy(uint32_t rank, const struct oc_procvm_between *it)
 	       oc_node_peer_lived(node, rank, 1) &&
 	       oc_procvm_answer_between(node, rank, it, stream_from);
 	leave();
-	oc_heap_promote_look();
+	oc_heap_promote_look(done ? it->bytes : 0);
 	errno = saved;
 	return done;
 }

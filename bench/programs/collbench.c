@@ -13,12 +13,13 @@
  * level caches, and every slot is prepared in the order of use, so a slot was
  * last touched that many bytes ago: even under random replacement only
  * exp(-FACTOR) = 2 % of it survives, against 13 % for the customary factor 2.
- * They are LEAST_BYTES at least: where ranks share a core, the scheduler lets
- * them leave a barrier some milliseconds apart, and a loop over the slots must
+ * Where ranks share a core they are CROWDED_BYTES at least: the scheduler lets such
+ * ranks leave a barrier some milliseconds apart, and a loop over the slots must
  * be long beside that.
- * Before a collective is timed it is run on the largest of them, SETTLE times on each, for
- * what is made once a buffer (registrations, mappings, huge pages) is no part of using
- * it again: `onecopy bench --what first-use` measures that.
+ * Before a collective is timed it is run on the largest of them, SETTLE times on each and
+ * SETTLE_TIME times as long as a repetition, for what is made once a buffer (registrations,
+ * mappings, huge pages, which some memory gets only after it has been copied often) is no
+ * part of using it again: `onecopy bench --what first-use` measures that.
  * --slots=N makes them fewer, as in programs that use a few buffers over and over;
  * that is done for each size then.
  * Warm, the slots of all ranks fit into WARM_BYTES and stay in the caches.
@@ -50,14 +51,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FACTOR	    4
-#define LEAST_BYTES ((size_t)1 << 30)
-#define WARM_BYTES  (256u << 10)
-#define LINE	    64
-#define MAX_SLOTS   16384
-#define MAX_WARM    64	 /* slots */
-#define MAX_CALLS   8192 /* calls of a pass */
-#define SETTLE	    3
+#define FACTOR	      4
+#define CROWDED_BYTES ((size_t)1 << 30)
+#define WARM_BYTES    (256u << 10)
+#define LINE	      64
+#define MAX_SLOTS     16384
+#define MAX_WARM      64   /* slots */
+#define MAX_CALLS     8192 /* calls of a pass */
+#define SETTLE	      3
+#define SETTLE_TIME   20 /* repetitions */
 
 /* Of a size, rank by rank: [nranks] each. */
 struct blocks {
@@ -96,8 +98,8 @@ static size_t working_set(const struct options *opt)
 
 	if (opt->warm)
 		return WARM_BYTES;
-	if (wanted < LEAST_BYTES)
-		wanted = LEAST_BYTES;
+	if (nranks > sysconf(_SC_NPROCESSORS_ONLN) && wanted < CROWDED_BYTES)
+		wanted = CROWDED_BYTES;
 	return wanted < memory / 4 ? wanted : memory / 4;
 }
 
@@ -261,11 +263,11 @@ static double copy_speed(const struct options *opt)
 
 static void settle(const struct options *opt, const struct cell *cell)
 {
-	double spent = 0;
+	double least = SETTLE_TIME * opt->seconds, start = MPI_Wtime();
 
-	for (int i = 0; i < SETTLE && spent < SETTLE * opt->seconds; i++) {
+	for (int i = 0; i < SETTLE || slowest(MPI_Wtime() - start) < least; i++) {
 		prepare(cell, 0);
-		spent += slowest(time_loop(cell, cell->slots));
+		time_loop(cell, cell->slots);
 	}
 }
 

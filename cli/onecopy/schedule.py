@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-#: A job's start and the making of its buffers; beside the timed part of a repetition, preparing and verifying.
-START, PREPARED = 1.2, 0.4
+#: A job's start and the making of its buffers; beside the timed part of a repetition, preparing and verifying; how
+#: many repetitions' time buffers are used before.
+START, PREPARED = 0.8, 0.2
 START_WARM, PREPARED_WARM = 0.4, 0.05
+SETTLE = 20
 FIRST_USE, FIGURE, REGION_START = 3.0, 1.5, 0.5
 
 
@@ -24,7 +26,7 @@ class Task:
 
 
 def collective_seconds(sizes: str, timed: float, repetitions: int, warm: bool) -> float:
-    start, prepared = (START_WARM, PREPARED_WARM) if warm else (START, PREPARED)
+    start, prepared = (START_WARM, PREPARED_WARM) if warm else (START + SETTLE * timed, PREPARED)
     return start + len(sizes.split(",")) * repetitions * (timed + prepared)
 
 

@@ -21,17 +21,21 @@
 #include "heap/table.h"
 
 #define SHARE	     64			/* of the time since it began, one part */
+#define LOSS	     32			/* bytes that lose 1 ns by small pages */
 #define FIRST_NS     UINT64_C(4000000)	/* what a range is taken to take */
 #define MOST_NS	     UINT64_C(64000000) /* a turn, though it has not had one for long */
 #define LONGEST_REST 64			/* turns */
 
 uint64_t oc_heap_promote_turn;
+uint64_t oc_heap_promote_copied;
 
 static struct {
-	pthread_mutex_t lock; /* all that follows but @tried, whose words are atomic */
+	pthread_mutex_t lock; /* all that follows but @tried, whose words are atomic, and @lost */
 	char *base;
 	size_t ranges;
 	uint64_t *tried; /* bit a range; NULL: nothing to do */
+	size_t lost;	 /* of these, whose pages were given back; atomic */
+	size_t promoted; /* ranges */
 	size_t next;	 /* range */
 	uint64_t since;	 /* oc_clock_ns() */
 	uint64_t spent;	 /* ns */
@@ -50,7 +54,7 @@ void oc_heap_promote_create(char *base, size_t size)
 	promote.tried = oc_heap_table_map(oc_heap_words(ranges) * sizeof(*promote.tried), false);
 	promote.base = base;
 	promote.ranges = ranges;
-	promote.next = 0;
+	promote.next = promote.lost = promote.promoted = 0;
 	promote.spent = promote.rest = promote.until = 0;
 	promote.takes = FIRST_NS;
 	promote.since = oc_clock_ns();
@@ -63,30 +67,44 @@ void oc_heap_promote_destroy(void)
 	promote.tried = NULL;
 }
 
-static void set_tried(size_t first, size_t end, bool tried)
+/* How many of them were before. */
+static size_t set_tried(size_t first, size_t end, bool tried)
 {
+	size_t before = 0;
+
 	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++) {
-		uint64_t bits = oc_heap_bits(i, first, end);
+		uint64_t bits = oc_heap_bits(i, first, end), were;
 
 		if (tried)
-			__atomic_fetch_or(&promote.tried[i], bits, __ATOMIC_RELAXED);
+			were = __atomic_fetch_or(&promote.tried[i], bits, __ATOMIC_RELAXED);
 		else
-			__atomic_fetch_and(&promote.tried[i], ~bits, __ATOMIC_RELAXED);
+			were = __atomic_fetch_and(&promote.tried[i], ~bits, __ATOMIC_RELAXED);
+		before += (size_t)__builtin_popcountll(were & bits);
 	}
+	return before;
+}
+
+static size_t set_touched(char *p, size_t bytes, bool tried)
+{
+	size_t off = (size_t)(p - promote.base);
+
+	if (!promote.tried || !bytes)
+		return 0;
+	return set_tried(off / OC_HUGE_PAGE, (off + bytes + OC_HUGE_PAGE - 1) / OC_HUGE_PAGE,
+			 tried);
 }
 
 void oc_heap_promote_advise(char *p, size_t bytes, bool huge)
 {
-	size_t off = (size_t)(p - promote.base);
-
-	if (promote.tried && bytes)
-		set_tried(off / OC_HUGE_PAGE, (off + bytes + OC_HUGE_PAGE - 1) / OC_HUGE_PAGE,
-			  !huge);
+	set_touched(p, bytes, !huge);
 }
 
 void oc_heap_promote_forget(char *p, size_t bytes)
 {
-	oc_heap_promote_advise(p, bytes, true);
+	size_t lost = set_touched(p, bytes, false);
+
+	if (lost)
+		__atomic_fetch_add(&promote.lost, lost, __ATOMIC_RELAXED);
 }
 
 struct turn {
@@ -151,6 +169,7 @@ static struct turn promote_for(uint64_t ns)
 	if (!turn.over)
 		promote.next = 0;
 	promote.spent += oc_clock_ns() - start;
+	promote.promoted += turn.promoted;
 	return turn;
 }
 
@@ -175,9 +194,21 @@ static void rest_after(const struct turn *turn, uint64_t number)
 	promote.until = number + promote.rest;
 }
 
+/* What copies lost by small pages, as far as what was promoted for it is still there. */
+static uint64_t lost_by_copies(void)
+{
+	uint64_t ns = __atomic_load_n(&oc_heap_promote_copied, __ATOMIC_RELAXED) / LOSS;
+	size_t lost = __atomic_load_n(&promote.lost, __ATOMIC_RELAXED);
+	double kept = 1;
+
+	if (promote.promoted)
+		kept = lost < promote.promoted ? 1 - (double)lost / (double)promote.promoted : 0;
+	return (uint64_t)((double)ns * kept);
+}
+
 static void have_turn(uint64_t number)
 {
-	uint64_t due = (oc_clock_ns() - promote.since) / SHARE;
+	uint64_t due = (oc_clock_ns() - promote.since) / SHARE + lost_by_copies();
 	struct turn turn;
 
 	if (number <= promote.until || due < promote.spent + promote.takes)

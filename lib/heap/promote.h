@@ -6,9 +6,12 @@
  * Memory that a program keeps is promoted to huge pages in time, where it had none at first
  * touch: whole ranges of 2 MiB of live blocks and static data, all of whose small pages are
  * there, so that memory does not grow by it. Where huge pages are dear this pays for those only
- * that run for long. So all that it does takes at most a 64th of the time since the process
- * began (as khugepaged is bounded, and as in Ingens, Kwon et al., OSDI 2016); and the
- * processes of a machine do it at the same time, for each may be waited for by all.
+ * that run for long, or that copy much. So all that it does takes at most a 64th of the time
+ * since the process began (as khugepaged is bounded, and as in Ingens, Kwon et al., OSDI 2016),
+ * and as long as copies so far may have lost by small pages: who pays for a remedy when its lack
+ * has cost as much never pays twice what was needed (Karlin et al., Competitive snoopy caching,
+ * Algorithmica 1988). The latter counts as far as what was promoted is kept. The processes of a
+ * machine do it at the same time, for each may be waited for by all.
  */
 
 #include <stdbool.h>
@@ -38,11 +41,17 @@ size_t oc_heap_promote(uint64_t ns);
 extern uint64_t oc_heap_promote_turn __attribute__((visibility("hidden")));
 void oc_heap_promote_begin_turn(uint64_t turn);
 
-/* Once in a call of which there are many: promotes what the time allows, if it is time. Any thread
- * of a process that has not forked off; errno stays. */
-static inline void oc_heap_promote_look(void)
+/* Copied by calls of this process; those of threads at once may get lost. */
+extern uint64_t oc_heap_promote_copied __attribute__((visibility("hidden")));
+
+/* Once in a call of which there are many, that copies some bytes: promotes what the time and all
+ * copies allow, if it is time. Any thread of a process that has not forked off; errno stays. */
+static inline void oc_heap_promote_look(size_t copied)
 {
 	uint64_t turn = oc_clock_coarse_ms() >> 9;
+	uint64_t all = __atomic_load_n(&oc_heap_promote_copied, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&oc_heap_promote_copied, all + copied, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(turn != __atomic_load_n(&oc_heap_promote_turn, __ATOMIC_RELAXED), 0))
 		oc_heap_promote_begin_turn(turn);

@@ -98,6 +98,7 @@ static void begin(void)
 	memset(asked, 0, sizeof(asked));
 	spent = 0;
 	answer = 0;
+	oc_heap_promote_copied = 0;
 	EXPECT(!oc_heap_span_create(base, RANGES * HUGE));
 	oc_heap_promote_create(base, RANGES * HUGE);
 }
@@ -189,7 +190,7 @@ static void test_where_plain_memory_has_none(void)
 	oc_heap_span_add(range(0), 3 * HUGE);
 	EXPECT(oc_heap_promote(FOREVER) == 0 && asked_in_all() == 0);
 	now += 1000 * TURN_NS;
-	oc_heap_promote_look();
+	oc_heap_promote_look(0);
 	EXPECT(asked_in_all() == 0);
 	end();
 }
@@ -204,7 +205,7 @@ static void test_share_of_the_time(void)
 	for (int i = 0; i < 1000; i++) {
 		now += TURN_NS / 3;
 		errno = EDOM;
-		oc_heap_promote_look();
+		oc_heap_promote_look(0);
 		EXPECT(errno == EDOM);
 		EXPECT(spent <= (now - since) / 64);
 	}
@@ -215,9 +216,43 @@ static void test_share_of_the_time(void)
 	oc_heap_span_add(range(500), 4 * HUGE);
 	for (int i = 0; i < 200; i++) {
 		now += TURN_NS;
-		oc_heap_promote_look();
+		oc_heap_promote_look(0);
 	}
 	EXPECT(asked_in_all() == 404);
+	end();
+}
+
+/* Copies pay for what they would not have lost, beside that share. */
+static void test_share_of_the_copies(void)
+{
+	uint64_t since = now, copied = 0;
+
+	begin();
+	oc_heap_span_add(range(0), 400 * HUGE);
+	for (int i = 0; i < 40; i++) {
+		now += TURN_NS;
+		oc_heap_promote_look((size_t)1 << 30);
+		copied += (size_t)1 << 30;
+		EXPECT(spent <= (now - since) / 64 + copied / 32);
+	}
+	EXPECT(asked_in_all() > 3 * 40 * TURN_NS / 64 / TAKES_NS);
+	end();
+}
+
+/* What is given back soon after is not worth that: what copies pay is bounded by one turn. */
+static void test_copies_of_passing_blocks(void)
+{
+	uint64_t since = now;
+
+	begin();
+	oc_heap_span_add(range(0), 400 * HUGE);
+	for (int i = 0; i < 200; i++) {
+		now += TURN_NS;
+		oc_heap_promote_look((size_t)1 << 30);
+		oc_heap_promote_forget(range(0), 400 * HUGE);
+		EXPECT(spent <= (now - since) / 64 + 64 * MS);
+	}
+	EXPECT(spent > (now - since) / 128);
 	end();
 }
 
@@ -227,7 +262,7 @@ static void test_long_pause(void)
 	begin();
 	oc_heap_span_add(range(0), 400 * HUGE);
 	now += UINT64_C(7200000) * MS;
-	oc_heap_promote_look();
+	oc_heap_promote_look(0);
 	EXPECT(spent >= TAKES_NS && spent <= 64 * MS);
 	end();
 }
@@ -240,7 +275,7 @@ static void test_scarce(void)
 	answer = ENOMEM;
 	for (int i = 0; i < 640; i++) {
 		now += TURN_NS;
-		oc_heap_promote_look();
+		oc_heap_promote_look(0);
 	}
 	EXPECT(asked_in_all() >= 8 && asked_in_all() <= 20);
 	end();
@@ -263,6 +298,8 @@ int main(void)
 	test_refusals();
 	test_where_plain_memory_has_none();
 	test_share_of_the_time();
+	test_share_of_the_copies();
+	test_copies_of_passing_blocks();
 	test_long_pause();
 	test_scarce();
 	return 0;
