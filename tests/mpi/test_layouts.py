@@ -31,13 +31,8 @@ def test_random_types(runner: Runner, program: MakeProgram, name: str) -> None:
 def test_unpacked(runner: Runner, program: MakeProgram, call: str) -> None:
     """Where pieces are long nobody makes a packed copy."""
     path = runner.cwd / "stats"
-    # On a loaded machine 2 of 55 runs count 8 to 12 MiB more, it is not known of what; a copy is there each time.
-    for last in (False, False, True):
-        path.unlink(missing_ok=True)
-        done = runner.mpirun(2, program("unpacked"), call, env={"ONECOPY_STATS": str(path)}, check=last)
-        if done.returncode != 2 or "wrong" in done.stderr:
-            break
-    assert not done.returncode, done.stderr
+    # Peers' mappings of what is promoted to huge pages are gone until they look again, which raises their peak.
+    runner.mpirun(2, program("unpacked"), call, env={"ONECOPY_STATS": str(path), "ONECOPY_THP": "never"})
     assert min(served(path, call)) > 0
 
 
