@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#define MAX_STATIC  ((size_t)512 << 20) /* costs memory only where it is used */
+#define MAX_STATIC  ((size_t)768 << 20) /* costs memory only where it is used */
 #define STACK_SPARE ((size_t)1 << 20)
 
 bool memory_parse(const char *text, enum memory *memory)

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import csv
 import os
+import resource
 import shlex
 import signal
 import sys
@@ -43,6 +44,7 @@ SMALL_SIZES = "8,64,512,2K"
 FIRST_USE = ((20000, 32 << 10), (500, 4 << 20))
 UNHELPED = ("stream", "randomaccess", "mallocheavy", "forks", "p2p")
 KINDS = ("collectives", "p2p", "small", "overhead", "first-use", "programs", "region")
+MEMORIES = ("heap", "static", "stack", "mmap")  # those of bench/programs/arena.c
 MAX_SIZES = 64  # MAX_LIST of bench/programs/options.h
 SAME_PROCESS = "same-process"  # mode of the rows of "overhead"
 REGION_SIZES = "64,4K,64K,1M,4M"
@@ -61,6 +63,7 @@ class Settings:
     repetitions: int
     rounds: int
     warm: bool
+    memory: str
     timing: str
     cache: int
     limit: float
@@ -129,6 +132,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=positive, help="how often each variant is run (default: 6)")
     parser.add_argument("--quick", action="store_true", help="three rounds of three sizes, shorter each")
     parser.add_argument("--warm", action="store_true", help="buffers stay in the caches (default: off-cache)")
+    parser.add_argument(
+        "--memory",
+        choices=MEMORIES,
+        default="heap",
+        help="where the buffers of collectives and messages are: malloc's (default), static data, the main thread's"
+        " stack, or an anonymous mapping",
+    )
     parser.add_argument(
         "--cache",
         type=cache_bytes,
@@ -236,6 +246,7 @@ class Bench:
             f"--reps={s.repetitions}",
             f"--cache={s.cache}",
             f"--timing={s.timing}",
+            f"--memory={s.memory}",
             *flags,
         ]
         return self._output(variant, ranks, words, s.limit)
@@ -372,6 +383,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         repetitions=1 if quick else 2,
         rounds=args.rounds or (3 if quick else 6),
         warm=args.warm,
+        memory=args.memory,
         timing=args.timing,
         cache=cache,
         limit=60.0 * max(1.0, cache / (128 << 20)),  # buffers are a multiple of it, and have to be made
@@ -412,6 +424,16 @@ def say_where(results: Results) -> None:
 def interrupted_by(number: int, _frame: FrameType | None) -> NoReturn:
     """SIGTERM and SIGHUP end a run as Ctrl-C does: what was measured is kept, and no program goes on without us."""
     raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def raise_stack_limit(cache: int) -> None:
+    """So that a program's main stack holds the buffers of a rank, as far as may be: a program for which that is too
+    little says so. Twice what collbench's are of all ranks, and what a program needs beside them."""
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    wanted = 2 * max(4 * cache, 1 << 30) + (64 << 20)
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (wanted, most))
 
 
 def impossible(args: argparse.Namespace) -> str:
@@ -463,6 +485,8 @@ def main(args: argparse.Namespace) -> int:
     failed = ""
     interrupted = False
     others = machine.OtherWork()
+    if args.memory == "stack":
+        raise_stack_limit(bench.settings.cache)
     try:
         perform(all_tasks(bench, args))
     except programs.BuildError as error:

@@ -6,17 +6,20 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import resource
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from job import Job, wait_until
-from onecopy import cells, machine, peers, programs, schedule, tables
+from onecopy import bench, cells, machine, peers, programs, schedule, tables
 from onecopy.cells import FigureRow, Row
-from onecopy.variant import choose_variants
+from onecopy.results import Results
+from onecopy.variant import Variant, choose_variants
 from rich.console import Console
 from runner import MPI_ENV, Runner
 
@@ -43,6 +46,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
         (["--rounds", "0"], "no number above 0"),
         (["--cache", "much"], "is no size"),
         (["--cache", "0"], "no number of bytes"),
+        (["--memory", "tape"], "invalid choice"),
     ],
 )
 def test_bad_options(onecopy: Command, words: list[str], said: str) -> None:
@@ -240,6 +244,44 @@ def test_on_another_mpi(onecopy: Command, tmp_path: Path) -> None:
     rows = cells.read(Row, tmp_path / "out" / "times.csv")
     assert {r.variant for r in rows} == {"mpi", "onecopy"}
     assert all(r.errors == 0 and r.usec > 0 for r in rows)
+
+
+@pytest.mark.parametrize("memory", bench.MEMORIES)
+def test_memory_of_buffers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, memory: str) -> None:
+    """It is what the program is told, for collectives and messages."""
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    args = parser.parse_args(["--memory", memory, "--what=collectives,p2p", "--ranks=2", "--cache=32M", "--rounds=1"])
+    told: list[str] = []
+
+    def hear(argv: Sequence[str], *_: object) -> tuple[str, str]:
+        told.append(shlex.join(argv))
+        return "", ""
+
+    monkeypatch.setattr(programs, "find", lambda name, *_: Path(name))
+    monkeypatch.setattr(programs, "output_of", hear)
+    one = Variant("mpi", peers.Mpi("mpi", Path("mpirun"), None, {}), {})
+    for task in bench.all_tasks(bench.Bench([one], bench.settings_of(args), Results(tmp_path, {})), args):
+        task.do()
+    assert len(told) == len(bench.COLLECTIVES) + len(cells.MESSAGES)
+    assert all(f" --memory={memory} " in f"{line} " for line in told)
+
+
+def test_messages_on_the_stack(onecopy: Command, cache: Path, tmp_path: Path) -> None:
+    """Which holds them, though the limit of whoever calls is too low."""
+    words = ("--what=p2p", "--memory=stack", "--warm", "--ranks=2", "--sizes=64K", "--rounds=1")
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, hard))
+    try:
+        run_bench(onecopy, cache, tmp_path / "out", *words, "--collectives=pingpong")
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    rows = cells.read(Row, tmp_path / "out" / "times.csv")
+    assert sorted((r.variant, r.collective, r.bytes, r.errors) for r in rows) == [
+        ("mpi", "pingpong", 65536, 0),
+        ("onecopy", "pingpong", 65536, 0),
+    ]
+    assert json.loads((tmp_path / "out" / "machine.json").read_text())["settings"]["memory"] == "stack"
 
 
 def test_overhead_within_one_process(onecopy: Command, cache: Path, tmp_path: Path) -> None:

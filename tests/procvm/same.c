@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "../random.h"
+#include "bare_call.h"
 
 #define BYTES	((size_t)192 << 10) /* of each memory that can be used */
 #define PAGE	4096u
@@ -129,28 +130,10 @@ static unsigned long some_list(struct iovec *list, const struct places *places)
 	return count;
 }
 
-/* Past all names. */
 static long kernel_call(const struct call *call)
 {
-#ifdef __x86_64__
-	register long r10 __asm__("r10") = (long)call->remote;
-	register long r8 __asm__("r8") = (long)call->nremote;
-	register long r9 __asm__("r9") = (long)call->flags;
-	long result = call->write ? SYS_process_vm_writev : SYS_process_vm_readv;
-
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(call->pid), "S"(call->local), "d"(call->nlocal), "r"(r10), "r"(r8),
-			   "r"(r9)
-			 : "rcx", "r11", "memory");
-	if (result >= 0)
-		return result;
-	errno = (int)-result;
-	return -1;
-#else
-	return syscall(call->write ? SYS_process_vm_writev : SYS_process_vm_readv, call->pid,
-		       call->local, call->nlocal, call->remote, call->nremote, call->flags);
-#endif
+	return bare_call(call->write, call->pid, call->local, call->nlocal, call->remote,
+			 call->nremote, call->flags);
 }
 
 static ssize_t number_call(const struct call *call)
