@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 
 #include "../random.h"
 #include "arenas.h"
+#include "bare_call.h"
 
 #define BYTES	((size_t)256 << 10)
 #define NOBODY	65534
@@ -173,31 +175,6 @@ static void bury(struct peer *peer)
 	waitpid(peer->pid, NULL, 0);
 }
 
-static ssize_t bare(bool put, pid_t pid, struct iovec *here, unsigned long nhere,
-		    struct iovec *there, unsigned long nthere)
-{
-	long done, number = put ? SYS_process_vm_writev : SYS_process_vm_readv;
-
-#if defined(__x86_64__)
-	register unsigned long r10 __asm__("r10") = (unsigned long)there;
-	register unsigned long r8 __asm__("r8") = nthere;
-	register unsigned long r9 __asm__("r9") = 0;
-
-	__asm__ volatile("syscall"
-			 : "=a"(done)
-			 : "a"(number), "D"((long)pid), "S"(here), "d"(nhere), "r"(r10), "r"(r8),
-			   "r"(r9)
-			 : "rcx", "r11", "memory");
-	if (done < 0) {
-		errno = (int)-done;
-		done = -1;
-	}
-#else
-	done = syscall(number, pid, here, nhere, there, nthere, 0);
-#endif
-	return done;
-}
-
 /* A list of @put by both, with the same result; what was written is read back by the kernel. */
 static void call_both(const struct peer *peer, bool put, struct iovec *here, unsigned long nhere,
 		      struct iovec *there, unsigned long nthere, char *memory)
@@ -214,7 +191,7 @@ static void call_both(const struct peer *peer, bool put, struct iovec *here, uns
 			memset(memory, 0x5a, BYTES);
 		errno = 0;
 		if (!ours)
-			done[ours] = bare(put, peer->pid, here, nhere, there, nthere);
+			done[ours] = bare_call(put, peer->pid, here, nhere, there, nthere, 0);
 		else
 			done[ours] = (put ? process_vm_writev : process_vm_readv)(
 				peer->pid, here, nhere, there, nthere, 0);
@@ -222,17 +199,17 @@ static void call_both(const struct peer *peer, bool put, struct iovec *here, uns
 		if (!put)
 			memcpy(seen[ours], memory, BYTES);
 		else
-			bare(false, peer->pid, &mine, 1, &all, 1);
+			bare_call(false, peer->pid, &mine, 1, &all, 1, 0);
 		/* So that the second has something to write. */
 		if (put && !ours) {
 			char *other = calloc(1, BYTES);
 			struct iovec zeros = {other, BYTES};
 
 			memset(seen[1], 0, BYTES);
-			bare(true, peer->pid, &zeros, 1, &all, 1);
-			done[0] = bare(put, peer->pid, here, nhere, there, nthere);
-			bare(false, peer->pid, &mine, 1, &all, 1);
-			bare(true, peer->pid, &zeros, 1, &all, 1);
+			bare_call(true, peer->pid, &zeros, 1, &all, 1, 0);
+			done[0] = bare_call(put, peer->pid, here, nhere, there, nthere, 0);
+			bare_call(false, peer->pid, &mine, 1, &all, 1, 0);
+			bare_call(true, peer->pid, &zeros, 1, &all, 1, 0);
 			free(other);
 		}
 	}
@@ -370,6 +347,30 @@ static void users(void)
 	bury(&peer);
 }
 
+static void *ask_as_nobody(void *arg)
+{
+	struct peer *peer = arg;
+
+	/* This thread alone, as the system call has it. */
+	require(!syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY), "setresuid");
+	check(peer, peer->at.heap, false);
+	check(peer, peer->at.mapped, false);
+	return NULL;
+}
+
+/* Who may not ask the kernel for memory is not given it here, either. */
+static void nobody(void)
+{
+	struct peer known = start(true, 0), peer = start(true, 0);
+	pthread_t thread;
+
+	check(&known, known.at.heap, true);
+	require(!pthread_create(&thread, NULL, ask_as_nobody, &peer), "no thread");
+	pthread_join(thread, NULL);
+	bury(&peer);
+	bury(&known);
+}
+
 /* It is 1 there, and here another process is. */
 static void namespaces(void)
 {
@@ -396,6 +397,38 @@ static void inside(void)
 		execl("/proc/self/exe", "lone", "inside", (char *)NULL);
 	require(waitpid(child, &status, 0) == child && !status, "in a namespace");
 	exit(0);
+}
+
+/* A process that gets the number of one that is gone, in a namespace where nobody else takes it. */
+static void reused(void)
+{
+	struct peer first, second;
+	FILE *last;
+	int status;
+	pid_t child;
+
+	if (getpid() != 1) {
+		require(!unshare(CLONE_NEWPID | CLONE_NEWNS), "no namespace");
+		child = fork();
+		if (!child)
+			execl("/proc/self/exe", "lone", "reused", (char *)NULL);
+		require(waitpid(child, &status, 0) == child && !status, "in a namespace");
+		exit(0);
+	}
+	require(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+			!mount("proc", "/proc", "proc", 0, NULL),
+		"no /proc of its own");
+	first = start(true, 0);
+	check(&first, first.at.heap, true);
+	bury(&first);
+	last = fopen("/proc/sys/kernel/ns_last_pid", "w");
+	require(last && fprintf(last, "%d", first.pid - 1) > 0 && !fclose(last), "no last number");
+	second = start(true, 0);
+	require(second.pid == first.pid, "another number");
+	usleep(STALE);
+	check(&second, second.at.mapped, false);
+	check(&second, second.at.heap, true);
+	bury(&second);
 }
 
 static struct peer shared[3];
@@ -448,7 +481,7 @@ int main(int argc, char **argv)
 		{"lists", lists},     {"memories", memories}, {"deaths", deaths},
 		{"exec", programs},   {"children", children}, {"closed", closed},
 		{"users", users},     {"inside", inside},     {"namespaces", namespaces},
-		{"threads", threads},
+		{"threads", threads}, {"nobody", nobody},     {"reused", reused},
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "peer"))

@@ -19,6 +19,7 @@ from onecopy.mpi import linked_libraries
 from runner import ROOT, Runner
 
 HERE = Path(__file__).resolve().parent
+FOR_ROOT = ("users", "nobody", "inside", "namespaces", "reused")
 COPIES = re.compile(r"messages: (\d+) copies by a pointer \((\d+) bytes\), (\d+) by the kernel")
 
 
@@ -34,11 +35,11 @@ def by_pointer(said: str) -> int:
 
 @pytest.mark.parametrize(
     "what",
-    ["memories", "lists", "deaths", "exec", "children", "closed", "users", "inside", "namespaces", "threads"],
+    ["memories", "lists", "deaths", "exec", "children", "closed", "threads", *FOR_ROOT],
 )
 def test_same_as_the_system_call(runner: Runner, lone: Path, what: str) -> None:
     """Peers of all sorts, found and lost."""
-    if what in ("users", "inside", "namespaces") and os.geteuid():
+    if what in FOR_ROOT and os.geteuid():
         pytest.skip("needs root, to become another user or to make a PID namespace")
     env = {"LD_PRELOAD": str(runner.library()), "ONECOPY_VERBOSE": "1"}
     done = runner.run(lone, what, env=env)
