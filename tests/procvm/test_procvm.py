@@ -80,6 +80,57 @@ def test_who_copies(runner: Runner, programs: Programs, figures: Path, here: str
     assert {name: entry["calls"] for name, entry in one["messages"].items() if entry["calls"]} == {by: wanted}
 
 
+#: Of callers.c, that are copied by a pointer: of twelve pages each is met by three calls; after a jump it is a thread's.
+PIECES = {"handlers": 12 * 3, "jumps": 100, "vforks": 4}
+
+
+@pytest.mark.parametrize(
+    ("what", "library"),
+    [
+        ("handlers", PRELOAD),
+        ("jumps", PRELOAD),
+        ("vforks", PRELOAD),
+        longform.param("handlers", WINDOWS, short=False, minutes=0.1),
+        longform.param("jumps", WINDOWS, short=True, minutes=0.1),
+    ],
+)
+def test_odd_callers(runner: Runner, programs: Programs, figures: Path, what: str, library: str) -> None:
+    """Handlers of signals that come in the middle of a copy, and that make one or leave it by a jump; children of
+    vfork(), which have the memory of their parent."""
+    binary = programs.build("callers", [str(HERE / "callers.c")], "-pthread")
+    done = runner.mpirun(2, binary, what, env={"ONECOPY_STATS": f"{figures}/"}, preload=library)
+    assert "as it should be" in done.stdout
+    (one,) = [report for report in record.read(figures) if report["world_rank"] == 0]
+    # A handler's calls are the system's: the one that it interrupts may hold what it would want.
+    assert one["messages"]["heap"]["calls"] == PIECES[what]
+
+
+@pytest.mark.parametrize("by", ["user", "filter"])
+def test_refused(runner: Runner, programs: Programs, figures: Path, by: str) -> None:
+    """A caller to whom the kernel refuses a peer, as one who is not root, or by a filter of system calls, has that for
+    an answer where the call is the kernel's, and the bytes before it of a list; what is in the heap it gets."""
+    binary = programs.build("callers", [str(HERE / "callers.c")], "-pthread")
+    argv = runner.mpirun_argv(2, binary, "refused")
+    if by == "filter":
+        argv = [str(programs.build("deny", ["hazards/deny.c"], compiler="cc")), *argv]
+    done = runner.run(*argv, env={"ONECOPY_STATS": f"{figures}/"})
+    assert "as it should be" in done.stdout
+    (one,) = [report for report in record.read(figures) if report["world_rank"] == 0]
+    # Read and written: a block whole, and the first page of a list.
+    assert one["messages"]["heap"]["calls"] == 4
+
+
+def test_number_of_another(runner: Runner, programs: Programs) -> None:
+    """A process that has got the number of a rank that is gone is not taken for it."""
+    if runner.open_mpi() != 4:
+        pytest.skip("this MPI ends a job in which a rank dies")
+    binary = programs.build("callers", [str(HERE / "callers.c")], "-pthread")
+    done = runner.mpirun(2, binary, "reused", env=OUTLIVE)
+    if "cannot choose" in done.stdout:
+        pytest.skip("needs root, or CAP_CHECKPOINT_RESTORE, to choose a process id")
+    assert "as it should be" in done.stdout
+
+
 def copied(figures: Path) -> dict[str, int]:
     """Bytes of the MPI's messages, by who copied them."""
     reports = record.read(figures)
