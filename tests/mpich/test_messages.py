@@ -9,6 +9,7 @@ import longform
 import pytest
 from mpi.programs import HERE, Programs
 from onecopy import record
+from procvm.test_procvm import skip_without_threads
 from runner import Runner
 
 ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 20, 300)
@@ -26,6 +27,7 @@ def test_messages(runner: Runner, programs: Programs, more: list[str]) -> None:
         more = [*more, "two-sided"]
     done = runner.mpirun(2, binary, str(seed), str(ROUNDS), str(most), *more, env=env, timeout=120, check=False)
     assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    skip_without_threads(done)
     assert sum(report["messages"]["heap"]["bytes"] for report in record.read(figures)) > 0
 
 

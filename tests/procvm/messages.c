@@ -481,6 +481,8 @@ int main(int argc, char **argv)
 	}
 	if (threads && provided == MPI_THREAD_MULTIPLE)
 		run_threads();
+	else if (threads && !rank)
+		puts("no MPI_THREAD_MULTIPLE");
 	forking = false;
 	if (forks)
 		pthread_join(forker, NULL);
