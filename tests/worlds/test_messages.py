@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages of MPIs that are not in PATH, and the calls by which they end: as of the one that is (tests/procvm)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import longform
+import pytest
+from job import Finished, mapped_shm_files, shm_files, wait_until
+from mpi.programs import Programs
+from onecopy import record
+from procvm.test_procvm import skip_without_threads
+from runner import OPEN_MPI, Runner
+from worlds.conftest import MPIS
+
+PROCVM = Path(__file__).resolve().parent.parent / "procvm"
+ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 10, 300)
+CALLS = longform.rounds("ONECOPY_TEST_CALLS", 300, 5000)
+KILLS = longform.rounds("ONECOPY_TEST_KILLS", 2, 50)
+
+OTHERS = [name for name in MPIS if name != OPEN_MPI.name]
+# Those of the MPICH ABI have tests/mpich.
+OPEN_MPIS = [name for name in OTHERS if MPIS[name].abi == OPEN_MPI.abi]
+
+
+@pytest.fixture
+def figures(runner: Runner) -> Path:
+    """Where the ranks keep their records."""
+    directory = runner.cwd / "figures"
+    directory.mkdir()
+    return directory
+
+
+def by_pointer(figures: Path) -> int:
+    return sum(report["messages"]["heap"]["bytes"] for report in record.read(figures))
+
+
+@pytest.mark.parametrize("mpi", OPEN_MPIS, indirect=True)
+@pytest.mark.parametrize("more", [[], ["fork"], ["threads"]], ids=["large", "fork", "threads"])
+def test_messages(runner: Runner, programs: Programs, figures: Path, more: list[str]) -> None:
+    seed = random.randrange(1, 1 << 32)
+    most = 1 << 18 if "threads" in more else 4 << 20
+    binary = programs.build("messages", [str(PROCVM / "messages.c")], "-pthread")
+    env = {"ONECOPY_STATS": f"{figures}/"}
+    done = runner.mpirun(2, binary, str(seed), str(ROUNDS), str(most), *more, env=env, timeout=120, check=False)
+    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    skip_without_threads(done)
+    assert by_pointer(figures) > 0
+
+
+def run(runner: Runner, program: Path, *words: str, env: Mapping[str, str] | None = None) -> Finished:
+    """With two ranks. MPICH 5 leaves a file of its own in /dev/shm now and then, also by itself, and others do when
+    they are killed: none is onecopy's, and no process stays."""
+    before = shm_files()
+    job = runner.start_mpi(2, program, *words, env=env)
+    done = job.wait(60, leftovers=False)
+    assert wait_until(lambda: not job.processes(), 10), done.stderr
+    left = shm_files() - before - mapped_shm_files()
+    for path in left:
+        path.unlink(missing_ok=True)
+    assert not {path for path in left if "onecopy" in path.name}
+    return done
+
+
+@pytest.mark.parametrize("mpi", OTHERS, indirect=True)
+def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Path) -> None:
+    """Whatever MPI has started the ranks, and whatever it exports itself."""
+    seed = random.randrange(1, 1 << 32)
+    binary = programs.build("same", [str(PROCVM / "same.c")], "-pthread")
+    done = run(runner, binary, str(seed), str(CALLS), env={"ONECOPY_STATS": f"{figures}/"})
+    if "no system call" in done.stdout:
+        pytest.skip("the system call is refused here")
+    assert "the same" in done.stdout, f"seed {seed}\n{done.stderr}"
+    (one,) = [report for report in record.read(figures) if report["world_rank"] == 0]
+    assert one["messages"]["heap"]["calls"] > CALLS
+    assert one["messages"]["cma"]["calls"] > 0
+
+
+@pytest.mark.parametrize("mpi", OTHERS, indirect=True)
+def test_killed_among_messages(runner: Runner, programs: Programs) -> None:
+    """The job ends as it does without onecopy."""
+    binary = programs.build("messages", [str(PROCVM / "messages.c")], "-pthread")
+    for _ in range(KILLS):
+        seed = random.randrange(1, 1 << 32)
+        done = run(runner, binary, str(seed), "1000000", str(4 << 20), "killed", "two-sided")
+        assert done.returncode != 0, f"seed {seed}"
+        assert "wrong data" not in done.stderr, f"seed {seed}\n{done.stderr}"
