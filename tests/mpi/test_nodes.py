@@ -73,6 +73,18 @@ def test_every_rank_of_every_node(runner: Runner, program: Path) -> None:
     check(runner, run(runner, "mpirun", *open_mpi(runner), "-n", "4", program))
 
 
+def test_messages(runner: Runner, programs: Programs) -> None:
+    """Between the ranks of a node they are copied by a pointer, between nodes they go as they always did. The messages
+    of one seed are always the same: each rank has some of either."""
+    messages = programs.build("messages", [str(HERE.parent.parent / "procvm" / "messages.c")], "-pthread")
+    words = ["7", "24", str(256 << 10), "two-sided"]
+    finished = run(runner, "mpirun", *open_mpi(runner), "-n", "4", messages, *words)
+    assert "all messages" in finished.stdout, finished.stderr
+    lines = stats(runner.cwd / "stats")
+    assert [line["nranks"] for line in lines] == [2] * 4
+    assert all(line["messages"]["heap"]["bytes"] > 0 for line in lines)
+
+
 def test_beside_the_users_own_variables(runner: Runner, program: Path) -> None:
     """Open MPI 4 aborts where its two ways to name variables meet. (5.0.7 does whenever there are two programs.)"""
     if runner.open_mpi() != 4:

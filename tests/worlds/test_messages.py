@@ -88,3 +88,19 @@ def test_killed_among_messages(runner: Runner, programs: Programs) -> None:
         done = run(runner, binary, str(seed), "1000000", str(4 << 20), "killed", "two-sided")
         assert done.returncode != 0, f"seed {seed}"
         assert "wrong data" not in done.stderr, f"seed {seed}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("where", ["across", "within"])
+def test_spawned(runner: Runner, programs: Programs, figures: Path, where: str) -> None:
+    """Between a program and what it has started, messages are the MPI's; those of a world's ranks, where they find each
+    other, are a copy each."""
+    spawns = programs.build("spawns", [str(PROCVM / "spawns.c")])
+    if runner.mpirun(2, spawns, where, preload=False, check=False).returncode:
+        pytest.skip("the MPI alone cannot run this")
+    runner.mpirun(2, spawns, where, env={"ONECOPY_STATS": f"{figures}/"})
+    reports = record.read(figures)
+    # Open MPI 5 does not preload what is spawned, and under Hydra such ranks do not find each other.
+    joined = [report for report in reports if not report["idle"]]
+    assert len(joined) >= 2
+    sent = 8 * (1 << 20) if where == "within" else 0
+    assert by_pointer(figures) == sent * len(joined)
