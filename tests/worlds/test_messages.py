@@ -73,6 +73,7 @@ def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Pa
     done = run(runner, binary, str(seed), str(CALLS), env={"ONECOPY_STATS": f"{figures}/"})
     if "no system call" in done.stdout:
         pytest.skip("the system call is refused here")
+    assert done.returncode == 0, f"seed {seed}\n{done.stderr}"
     assert "the same" in done.stdout, f"seed {seed}\n{done.stderr}"
     (one,) = [report for report in record.read(figures) if report["world_rank"] == 0]
     assert one["messages"]["heap"]["calls"] > CALLS
