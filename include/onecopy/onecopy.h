@@ -53,8 +53,12 @@ struct oc_node_attr {
 
 /*
  * Collective over the node's processes. The handle belongs to the caller until
- * oc_node_leave(). -EINVAL bad attr, -EPERM another uid, -ETIMEDOUT a peer did
- * not come, -EADDRINUSE the name is taken, -ENOMEM, or what the system said.
+ * oc_node_leave(). A join that fails anywhere fails everywhere. -EINVAL bad attr,
+ * processes disagree about nranks, or a rank is used twice; -EPERM another uid;
+ * -ETIMEDOUT a peer did not come; -EPIPE one died while joining; -EPROTO the other
+ * end is not a onecopy library of this version; -EADDRINUSE the name is taken;
+ * -EMFILE too few descriptors; -EFBIG RLIMIT_FSIZE of rank 0 is too small; -ENOMEM;
+ * or what the system said.
  */
 int oc_node_join(const struct oc_node_attr *attr, oc_node **node);
 
@@ -68,7 +72,8 @@ uint32_t oc_node_size(const oc_node *node);
 /* 1 alive, 0 died or left, -EINVAL no such rank or no handle of this process. */
 int oc_node_alive(const oc_node *node, uint32_t peer);
 
-/* Waits for every rank. -EPIPE when one died or left. One thread a process. */
+/* Waits for every rank. One thread a process. -EPIPE when one died or left, then and
+ * ever after; -EINVAL no handle of this process. */
 int oc_node_barrier(oc_node *node);
 
 /* ---- shared heap -------------------------------------------------------- */
@@ -106,26 +111,28 @@ typedef uint64_t oc_cookie;
  * RLIMIT_MEMLOCK, which all processes of a user share, and the module's limits
  * allow it, memory of regions of 32 KiB and more outside the heap is pinned
  * while they exist; otherwise nothing is pinned. -EINVAL bad flags, no segments
- * (0 bytes in all are fine), overflow; -ENOSPC too many regions or segments;
- * -EIO the kernel gave no random numbers.
+ * (0 bytes in all are fine), overflow, or no handle of this process; -ENOSPC too many
+ * regions or segments; -EIO the kernel gave no random numbers.
  */
 int oc_region_create(oc_node *node, const struct iovec *iov, size_t iovcnt, uint32_t flags,
 		     oc_cookie *cookie);
 
 /* Owner only. Returns when no peer is inside a copy on it. A region for single
  * use that has been used need not be destroyed; doing so waits for that copy,
- * or says -EINVAL once its place has been used again. -EINVAL unknown. */
+ * or says -EINVAL once its place has been used again. -EINVAL unknown, or no handle
+ * of this process. */
 int oc_region_destroy(oc_node *node, oc_cookie cookie);
 
 /*
  * Copies between local segments and a region (get: region to local), starting
  * at @offset of the region, as many bytes as both sides have. Returns the
  * bytes copied: 0 past the region's end. The data is there when the call
- * returns. -EINVAL unknown cookie, -EACCES protection, -EPIPE the owner is
- * gone, -EFAULT a local segment or the owner's memory is not mapped, -EOPNOTSUPP
- * every mechanism that reaches the region is forbidden. After an error any part
- * of the destination may have been written. Where heap or map serves, a
- * local segment that is not mapped faults, as memcpy() would.
+ * returns. -EINVAL unknown cookie, overflow, or no handle of this process; -EACCES
+ * protection; -EPIPE the owner is gone; -EFAULT a local segment or the owner's
+ * memory is not mapped; -EOPNOTSUPP every mechanism that reaches the region is
+ * forbidden. After an error any part of the destination may have been written.
+ * Where heap or map serves, a local segment that is not mapped faults, as memcpy()
+ * would.
  */
 ssize_t oc_get(oc_node *node, oc_cookie src, uint64_t offset, const struct iovec *local,
 	       size_t iovcnt);
@@ -133,7 +140,8 @@ ssize_t oc_put(oc_node *node, oc_cookie dst, uint64_t offset, const struct iovec
 	       size_t iovcnt);
 
 /* Copies @len bytes between two regions, either of which may belong to
- * anybody. Returns and errors as oc_get. Overlap within one region: -EINVAL. */
+ * anybody. Returns and errors as oc_get. Overlap within one region: -EINVAL; -ENOMEM
+ * for a copy between two regions neither of which this process can map. */
 ssize_t oc_copy(oc_node *node, oc_cookie dst, uint64_t dst_offset, oc_cookie src,
 		uint64_t src_offset, uint64_t len);
 
@@ -158,10 +166,12 @@ struct oc_mech_report {
 	char why[OC_MECH_COUNT][120]; /* per bit: "" or why it is not usable */
 };
 
+/* -EINVAL no such peer, or no handle of this process. */
 int oc_mech_query(const oc_node *node, uint32_t peer, struct oc_mech_report *report);
 
 /* Only the mechanisms in @mask may be used from now on by this process. The
- * same as ONECOPY_MECH=heap,map,kcopy,cma,staged. -EINVAL for 0 or unknown bits. */
+ * same as ONECOPY_MECH=heap,map,kcopy,cma,staged. -EINVAL for 0 or unknown bits, or
+ * no handle of this process. */
 int oc_mech_allow(oc_node *node, uint32_t mask);
 
 /* Bytes and calls each mechanism has served in this process, since join. */
@@ -171,6 +181,7 @@ struct oc_mech_stats {
 	uint64_t demotions; /* run-time failures that moved on to the next one */
 };
 
+/* -EINVAL no handle of this process. */
 int oc_mech_stats(const oc_node *node, struct oc_mech_stats *stats);
 
 #pragma GCC visibility pop

@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from runner import ROOT, Runner
 
 SOURCE = ROOT / "examples" / "regions" / "regions.c"
@@ -60,3 +61,43 @@ def test_header_pages_and_security_say_the_same() -> None:
         )
     )
     assert 64 - sum(map(int, bits.values())) == 42
+
+
+HEADER = ROOT / "include" / "onecopy" / "onecopy.h"
+PAGES = [path.name for path in sorted((ROOT / "docs" / "man").glob("oc_*.3"))]
+
+
+def header_errors() -> dict[str, set[str]]:
+    """Of each function: what the comment before it, or before those it stands with, names."""
+    found: dict[str, set[str]] = {}
+    comment = ""
+    for part in re.findall(
+        r"/\*.*?\*/|^#.*?$|^[\w ]+\**oc_\w+\([^;]*;|^$", HEADER.read_text(), re.MULTILINE | re.DOTALL
+    ):
+        if part.startswith("/*"):
+            comment = part
+        elif name := re.search(r"(oc_\w+)\(", part):
+            found[name[1]] = set(re.findall(r"-(E[A-Z]+)\b", comment))
+            for other in re.findall(r"errors as (oc_\w+)", comment):
+                found[name[1]] |= found[other]
+        else:
+            comment = ""
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_header_and_pages_name_the_same_errors(name: str) -> None:
+    """What the functions of a page return, as its list has them."""
+    page = (ROOT / "docs" / "man" / name).read_text()
+    declared = header_errors()
+    functions = re.findall(r"^\.F[no] (oc_\w+)", page[: page.index(".Sh DESCRIPTION")], re.MULTILINE)
+    assert functions
+    listed = re.findall(r"^\.It Bq Er (E[A-Z]+)$", page, re.MULTILINE)
+    assert listed == sorted(set(listed))
+    assert set(listed) == set().union(*(declared[function] for function in functions))
+
+
+def test_every_function_has_its_page() -> None:
+    pages = [(ROOT / "docs" / "man" / name).read_text() for name in PAGES]
+    described = {function for page in pages for function in re.findall(r"^\.F[no] (oc_\w+)", page, re.MULTILINE)}
+    assert header_errors().keys() - {"oc_version"} == described
