@@ -293,6 +293,27 @@ def test_malloc_of_refused_ranks(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(3, "sh", "-c", script, program("places"))
 
 
+@pytest.mark.parametrize(
+    ("takes", "device", "where"),
+    [
+        *(("cuda", "/dev/nvidiactl", "plain"), ("rocm", "/dev/kfd", "plain")),
+        *(("hip", "/dev/kfd", "plain"), ("ze", "/dev/dri", "plain")),
+        *(("cuda", "/dev/kfd", "arena"), ("cuda", "", "arena"), ("", "/dev/nvidiactl", "arena")),
+    ],
+)
+def test_malloc_beside_a_gpu(runner: Runner, programs: Programs, takes: str, device: str, where: str) -> None:
+    """An MPI that is given pointers to a GPU's memory is left alone where there is one, and there only."""
+    path = runner.cwd / "stats"
+    program = programs.build("places-gpu", ["hazards/places.c", "hazards/gpu.c"], "-rdynamic")
+    env = {"TEST_TAKES": takes, "TEST_DEVICE": device, "ONECOPY_STATS": str(path)}
+    runner.mpirun(2, program, where, env=env)
+    reasons = {line["idle"] for line in stats(path)}
+    if where == "plain":
+        assert reasons == {"this MPI takes pointers to GPU memory, and there is a GPU"}
+    else:
+        assert not any(reasons), reasons
+
+
 @pytest.mark.parametrize("named", [[], ["nameless"]], ids=["named", "nameless"])
 @pytest.mark.parametrize("what", ["announce", "look", "accept", "join"])
 @pytest.mark.parametrize("who", [0, 2])

@@ -24,6 +24,7 @@ for module, names in (
         (
             *("progress", "arrived", "fork", "alloc_mem_alignment", "refused", "total_decides"),
             *("unequal_preload", "one_rank_cannot_meet", "errors_without_a_communicator", "misuse_by_one_rank"),
+            "malloc_beside_a_gpu",
         ),
     ),
     (
