@@ -370,3 +370,33 @@ def test_huge_pages(
     assert not advised or why in note
     monkeypatch.setenv("ONECOPY_THP", "never")
     assert hugepages.judge() == ("none", "ONECOPY_THP is never")
+
+
+@pytest.mark.parametrize(
+    ("private", "release", "why", "had", "note"),
+    [
+        ("always", (6, 1), "a filter", "late, of what has filled up", "a filter; as root"),
+        ("always", (6, 0), "a filter", "none", "a filter; as root"),
+        ("always", (5, 1), "", "none", "it takes Linux 5.2; as root"),
+        ("always", (5, 2), "", "as for private memory", "good: in a file system of its own"),
+        ("madvise", (6, 1), "dear", "where the program asks for them, else in time", "good: the host"),
+        ("madvise", (6, 0), "dear", "where the program asks for them", "good: the host"),
+    ],
+)
+def test_huge_pages_of_older_kernels(
+    monkeypatch: pytest.MonkeyPatch, private: str, release: tuple[int, int], why: str, had: str, note: str
+) -> None:
+    """Before 6.1 nothing is collapsed, before 5.2 there is no file system of our own: then the setting is all."""
+    chosen = {"enabled": private, "shmem_enabled": "never"}
+    monkeypatch.setattr(machine, "selected", lambda path: chosen[Path(path).name])
+    monkeypatch.setattr(machine, "read", lambda _: "")  # neither a filter nor AppArmor
+    monkeypatch.setattr(hugepages, "_release", lambda: release)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0))
+    monkeypatch.setattr(hugepages, "reports_free_pages", lambda: why == "dear")
+    if why == "a filter":
+        monkeypatch.setattr(hugepages, "refusal", lambda: why)
+    monkeypatch.delenv("ONECOPY_THP", raising=False)
+    value, said = hugepages.judge()
+    assert value == had
+    assert said.startswith(note)
+    assert ("echo advise" in said) == note.endswith("as root")
