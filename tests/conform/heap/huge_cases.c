@@ -165,11 +165,37 @@ static bool can_collapse(void)
 	return setting() != 'n' && !madvise(range, HUGE, COLLAPSE);
 }
 
+/* From now on the kernel says ENOMEM, there is no huge page to collapse anything into, or EINVAL,
+ * it knows no such advice. */
+static void refuse_collapse(unsigned int err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COLLAPSE, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
 /* mimalloc 3 asks for all of the memory at once, and then only the allowance is known to be used
  * before a larger block or a collective. */
 static int dense_small(void)
 {
 	return setting() == 'n' || is_memfd() ? SKIP : fill(64 << 10, 4096, 32 << 10);
+}
+
+/* Before Linux 6.1 all that is advised is huge at first touch, and its samples stay small. */
+static int dense_before_collapse(void)
+{
+	refuse_collapse(EINVAL);
+	CHECK(!can_collapse());
+	return is_memfd() ? SKIP : dense();
 }
 
 /* Without files of our own ranges are collapsed that have filled up. */
@@ -179,26 +205,9 @@ static int collapsed(void)
 	return can_collapse() ? fill(32 * MIB, 8, 160 << 10) : SKIP;
 }
 
-/* From now on the kernel has no huge page to collapse anything into. */
-static void refuse_collapse(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COLLAPSE, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
-
-	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
-}
-
 static long filled_while_scarce(void)
 {
-	refuse_collapse();
+	refuse_collapse(ENOMEM);
 	return filled(32 * MIB, 24);
 }
 
@@ -259,6 +268,7 @@ int main(int argc, char **argv)
 		{"sparse", sparse},
 		{"dense", dense},
 		{"dense_small", dense_small},
+		{"dense_before_collapse", dense_before_collapse},
 		{"collapsed", collapsed},
 		{"scarce", scarce},
 		{"scarce_always", scarce_always},

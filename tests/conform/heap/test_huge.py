@@ -42,7 +42,9 @@ def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
     return run
 
 
-@pytest.mark.parametrize("name", ["few", "sparse", "dense", "dense_small", "requested", "zeroed"])
+@pytest.mark.parametrize(
+    "name", ["few", "sparse", "dense", "dense_before_collapse", "dense_small", "requested", "zeroed"]
+)
 def test_pages(case: Callable[..., Finished], name: str) -> None:
     case(name)
 
