@@ -90,6 +90,32 @@ static inline void shrunk(void)
 	free(q);
 }
 
+/* A block that finds no room where it stands: another one is behind it, as a rule. */
+static inline void grown(void)
+{
+	char *blocks[8], *p, *q, *old;
+	unsigned int n = 0, moved = 0;
+
+	while (n < 8 && moved < 2) {
+		p = touched(48 * MIB);
+		blocks[n++] = touched(48 * MIB);
+		old = p;
+		__asm__ volatile("" : "+r"(old)); /* only compared once it is gone */
+		watch(p, 48 * MIB);
+		q = realloc(p, 160 * MIB);
+		CHECK(q && q[0] == 1 && q[48 * MIB - 1] == 1);
+		if (q != old) {
+			CHECK(has_heard(48 * MIB));
+			moved++;
+		}
+		watch(NULL, 0);
+		free(q);
+	}
+	CHECK(moved);
+	while (n)
+		free(blocks[--n]);
+}
+
 static inline void discarded(void)
 {
 	char *p = touched(40 * MIB), *page = (char *)(((uintptr_t)p + MIB) & ~(uintptr_t)4095);
@@ -113,11 +139,36 @@ static inline void recycled(void)
 	CHECK(times < 10);
 }
 
+/* Of blocks of some pages that are given back when many are free, each page is heard of. Within a
+ * small arena, of which little is kept. */
+static inline void given_back(void)
+{
+	enum { BLOCKS = 320 };
+	static char *blocks[BLOCKS];
+	long full, left;
+
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = touched(MIB);
+	full = probe_status("RssShmem:");
+	watch(NULL, 0);
+	watched_end = (char *)UINTPTR_MAX;
+	for (int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	left = probe_status("RssShmem:");
+	CHECK(left < full - full / 3);
+	CHECK(heard >= (size_t)(full - left) << 10);
+}
+
 static inline void hooks_check(const char *heap)
 {
+	if (!strcmp(heap, "small")) {
+		given_back();
+		return;
+	}
 	CHECK(!probe_arena().base == !strcmp(heap, "plain"));
 	freed();
 	shrunk();
+	grown();
 	discarded();
 	recycled();
 }

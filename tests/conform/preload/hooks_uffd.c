@@ -38,6 +38,8 @@ static void *hear(void *unused)
 
 		if (msg.event == UFFD_EVENT_PAGEFAULT)
 			CHECK(!ioctl(fd, UFFDIO_ZEROPAGE, &zero) || errno == EEXIST);
+		else if (msg.event == UFFD_EVENT_REMAP)
+			hooks_hear((char *)(uintptr_t)msg.arg.remap.from, msg.arg.remap.len);
 		else
 			hooks_hear((char *)(uintptr_t)msg.arg.remove.start,
 				   msg.arg.remove.end - msg.arg.remove.start);

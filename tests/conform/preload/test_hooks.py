@@ -14,6 +14,8 @@ from runner import Runner
 Preloaded = Callable[..., Finished]
 
 UCM = Path("/usr/include/ucm/api/ucm.h")
+#: Within a limit of address space the arena is small, and so is what is kept of freed blocks.
+SMALL = "-v 8000000"
 
 
 @pytest.mark.skipif(not UCM.exists(), reason="no libucx-dev: packaging/install-deps test")
@@ -21,6 +23,7 @@ UCM = Path("/usr/include/ucm/api/ucm.h")
 def test_ucx(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded, program: str) -> None:
     runner.run(compiled(program), "plain")
     preloaded(program, "heap")
+    preloaded(program, "small", limits=SMALL)
 
 
 def test_libfabric(runner: Runner, compiled: Callable[[str], Path], preloaded: Preloaded) -> None:
