@@ -46,7 +46,8 @@ EDGES = (0, 1, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20)
 WIDTH = 100
 LEGEND = (
     "size: bytes of the message or, in Scatter, Gather, Allgather and Alltoall, of one block.",
-    "calls, data: of all ranks; data is what the send and receive buffers of the calls hold.",
+    "calls, data: of all ranks, so that a call counts once on each rank; data is what the send and receive buffers of"
+    " the calls hold.",
     "mean, min, max: seconds a rank was inside, waiting included.",
     "share: the mean's part of the run, which is counted from MPI_Init to MPI_Finalize; the times of a rank's threads"
     " add up, to more than that where several are inside at once.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,6 +150,20 @@ def test_transfers_are_told() -> None:
     table = " ".join(" ".join(stats.table(job)).split())
     assert "3.0 MiB in 3 calls: copied by a pointer" in table
     assert "1.0 MiB in 1 call: left to the MPI in windows that are the MPI's memory" in table
+
+
+def test_columns_are_explained() -> None:
+    """Below the table, with each outcome that it has and none that it has not."""
+    table = stats.table(stats.Job([report(0, 2), report(1, 2, cells=[cell(), cell(outcome="small")])]))
+    said = " ".join(" ".join(table).split())
+    for column in ("size", "calls", "data", "mean", "min", "max", "share"):
+        assert column in stats.HEAD.split()
+        assert re.search(rf"\b{column}\b[a-z, ]*: [a-z]", said), column
+    assert "calls, data: of all ranks, so that a call counts once on each rank; data is what the send" in said
+    assert [line.split()[1] for line in table if line.startswith("all ")] == ["3"]
+    for name in stats.OUTCOMES:
+        job = stats.Job([report()])
+        assert (f"{stats.word(name)}: {stats.meaning(name, job)}." in said) == (name in ("served", "small")), name
 
 
 def test_tables_are_no_wider_than_a_hundred_columns() -> None:
