@@ -81,6 +81,22 @@ def test_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.OtherWork().processors() == 1.5
 
 
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_busy_machine_is_told_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, busy: bool
+) -> None:
+    """Before anything is run, of which there is nothing here."""
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    monkeypatch.setattr("onecopy.bench.signal.signal", lambda *_: None)
+    monkeypatch.setattr(bench, "all_tasks", lambda *_: [])
+    monkeypatch.setattr("onecopy.machine.os.getloadavg", lambda: (1000.0 * busy, 1.0, 1.0))
+    assert bench.main(parser.parse_args(["--what=region", "--output", str(tmp_path / "out")])) == 1
+    first = capsys.readouterr().err.splitlines()[0]
+    assert ("busy machine: load average 1000.0 before" in first) == busy
+    assert first.endswith("figures of now will say little") == busy
+
+
 def test_work_of_others_is_seen(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Of one program that spins beside the run, while what the run itself keeps busy is not counted."""
     spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])
