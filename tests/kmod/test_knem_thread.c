@@ -190,6 +190,30 @@ static void limit(void)
 	}
 }
 
+/* If nobody says otherwise each user has as many threads as there are processors, and all of them
+ * four times as many. */
+static void defaults(void)
+{
+	const int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (geteuid())
+		km_skip("needs root to become another user");
+	if (km_read_number(PARAMETERS "max_user_threads") ||
+	    km_read_number(PARAMETERS "max_threads"))
+		km_skip("a limit was set");
+	for (int user = 1; user <= 5; user++) {
+		for (int i = 0; i <= cpus; i++) {
+			int fd;
+
+			KM_OK(setresuid((uid_t)(1000 + user), 0, 0));
+			fd = kn_open();
+			by_thread(fd, kn_array(fd, 4096));
+			KM_OK(setresuid(0, 0, 0));
+		}
+		km_expect_threads("knem-ctx-", (user < 4 ? user : 4) * cpus);
+	}
+}
+
 #define SPAN ((size_t)16 << 20)
 
 /* The same memory many times over, so that a copy of it takes long. */
@@ -298,6 +322,7 @@ int main(int argc, char **argv)
 		{.name = "bind_errors", .run = bind_errors},
 		{.name = "binding", .run = binding},
 		{.name = "limit", .run = limit},
+		{.name = "defaults", .run = defaults},
 		{.name = "broken_off", .run = broken_off, .limit = 60},
 		{.name = "gone_when_due", .run = gone_when_due, .limit = 60},
 		{.name = "bounded_queue", .run = bounded_queue, .limit = 60},

@@ -136,7 +136,8 @@ static void defaults(void)
 
 	if (km_read_number("/sys/module/onecopy/parameters/max_user_pages"))
 		km_skip("max_user_pages was set");
-	KM_TRUE(limit > 0 && limit <= memory / 16);
+	/* A page lost to each division. */
+	KM_TRUE(limit > memory / 16 - 2 * page && limit <= memory / 16);
 }
 
 /* A page of a huge one keeps all of it: that counts, once. */
