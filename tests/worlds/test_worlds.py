@@ -149,6 +149,23 @@ def test_communicators(runner: Runner, program: MakeProgram) -> None:
     assert served(path, "bcast") == served(path, "allgather") == [COPIES] * RANKS
 
 
+#: Communicators one after the other: pages of the ranks' segment are touched for the first time up to some 1200.
+MANY = 3000
+#: Pages that a rank may hold more of after the second half of them: what an MPI's own pools take now and then.
+SLACK = 100
+
+
+def test_thousand_communicators(runner: Runner, program: MakeProgram) -> None:
+    """Thousands are made, served and freed, and neither memory nor mappings nor descriptors grow with their number."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_STATS": str(path), "ONECOPY_MIN": "1"}
+    done = runner.mpirun(2, program("thousand"), str(MANY), env=env, timeout=150)
+    grown = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+    assert len(grown) == 2
+    assert all(pages <= SLACK and mappings <= 0 and descriptors <= 0 for pages, mappings, descriptors in grown), grown
+    assert served(path, "bcast") == served(path, "allreduce") == [MANY] * 2
+
+
 def test_last_words(runner: Runner, program: MakeProgram) -> None:
     """Callbacks of MPI_COMM_SELF's attributes communicate in MPI_Finalize, and are served as before it."""
     path = compare(runner, program("lastwords"))
