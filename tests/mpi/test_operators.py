@@ -11,6 +11,12 @@ from runner import RANK, Runner
 #: Calls of the program that are the MPI's: wrong ones, and users' operators on numbers.
 LEFT = 6 + 5 + 2
 
+#: What an MPI says it takes, and ends in.
+ENDS_IN = {
+    "debian": [f"MPIX_C_FLOAT16.{op}" for op in ("sum", "prod", "max", "min")],
+    "mpich": [f"MPIX_BFLOAT16.{op}" for op in ("prod", "max", "min")],
+}
+
 
 @pytest.mark.parametrize("setting", ["heap", "staged"])
 def test_operators(runner: Runner, program: MakeProgram, setting: str) -> None:
@@ -25,6 +31,18 @@ def test_operators(runner: Runner, program: MakeProgram, setting: str) -> None:
     for line in stats(path):
         assert sum(call["served"] for call in line["calls"].values()) == calls
         assert sum(cell["calls"] for cell in line["cells"] if cell["outcome"] == "operator") == LEFT
+
+
+@pytest.mark.parametrize("setting", ["heap", "staged"])
+def test_optional_types(runner: Runner, program: MakeProgram, setting: str) -> None:
+    """Types that an MPI may have, such as halves: what is served of them is what the MPI alone makes of them."""
+    path = runner.cwd / "stats"
+    env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path), "ONECOPY_MECH": setting}
+    command = (program("optional"), *ENDS_IN.get(runner.mpi.name, ()))
+    alone = runner.mpirun(2, *command, preload=False).stdout
+    assert runner.mpirun(2, *command, env=env).stdout == alone
+    assert "MPI_C_BOOL lor scan" in alone
+    assert all(calls > 0 for calls in served(path, "scan"))
 
 
 @pytest.mark.parametrize("where", ["one", "between"])

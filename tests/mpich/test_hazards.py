@@ -17,7 +17,7 @@ from mpi import test_failures, test_hazards, test_layouts, test_neighbours, test
 
 for module, names in (
     (test_failures, ("unequal_amounts", "unequal_ends")),
-    (test_operators, ("operators", "same_types")),
+    (test_operators, ("operators", "optional_types", "same_types")),
     (test_neighbours, ("parts",)),
     (
         test_hazards,
