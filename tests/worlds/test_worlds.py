@@ -11,8 +11,11 @@ from pathlib import Path
 import longform
 import pytest
 from job import JobError
-from mpi.programs import MakeProgram
+from mpi.programs import MakeProgram, Programs
+from mpi.script import MOVES as EXCHANGES
+from mpi.script import REDUCTIONS, Script
 from mpi.stats import served, stats
+from mpi.test_differential import digests
 from onecopy import record
 from runner import Runner
 
@@ -147,6 +150,30 @@ def test_communicators(runner: Runner, program: MakeProgram) -> None:
     """Callbacks of attributes, MPI_Comm_dup_with_info and their like."""
     path = compare(runner, program("copies"))
     assert served(path, "bcast") == served(path, "allgather") == [COPIES] * RANKS
+
+
+#: Each collective, by 32 ranks: out of place, and in place where there is such a thing.
+CROWD = Script(
+    32,
+    (
+        "init single",
+        *(
+            f"call {name} 0 {3 + turn} 600 int sum {turn} 0 heap plain 0 {turn}"
+            for name in (*EXCHANGES, *REDUCTIONS, "barrier")
+            for turn in range(2)
+        ),
+    ),
+)
+
+
+def test_crowd(runner: Runner, programs: Programs) -> None:
+    """Sixteen ranks to a core of two: every collective is served, and the driver finds every byte in its place."""
+    if runner.mpi.name == "debian" and not longform.ASKED:
+        pytest.skip("long: MPICH 4.0 starts 32 ranks slowly")
+    digests(runner, programs, CROWD, "crowd", {"ONECOPY_MIN": "1"})
+    for name in (*EXCHANGES, *REDUCTIONS):
+        # A rank may have no block in calls that are of unequal ones.
+        assert sum(served(runner.cwd / "crowd.stats", name.removesuffix("_block"))) > 0, name
 
 
 #: Communicators one after the other: pages of the ranks' segment are touched for the first time up to some 1200.

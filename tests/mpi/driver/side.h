@@ -11,7 +11,7 @@
 #include "element.h"
 #include "memory.h"
 
-#define SIDE_BLOCKS 16
+#define SIDE_BLOCKS 32
 #define SIDE_UNIT   6
 
 enum side_layout {
