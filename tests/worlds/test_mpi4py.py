@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mpi4py's own tests, as its source distribution has them, on every MPI of PyPI that is installed: by the MPI alone,
+under onecopy as it is, and with all served that can be. None fails that does not fail alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job import output_of
+from mpi.stats import stats
+from onecopy import peers
+from runner import Mpi, Runner
+
+pytestmark = [pytest.mark.long(3), pytest.mark.timeout(2400)]
+
+HERE = Path(__file__).resolve().parent
+VERSION = "4.1.2"
+RANKS = 2
+#: Modules of its tests that are about what onecopy has a part in. Those that start processes or ask about the package
+#: itself are not, nor those of its pickling and of handles.
+CHOSEN = (
+    "cco",
+    "p2p",
+    "msg",
+    "rma",
+    "win",
+    "comm",
+    "datatype",
+    "op",
+    "pack",
+    "mpimem",
+    "objmodel",
+    "request",
+    "session",
+)
+SETTINGS: dict[str, dict[str, str]] = {"default": {}, "all": {"ONECOPY_MIN": "1"}}
+
+
+def pip(*words: str | Path) -> None:
+    """Skips the test where what is wanted is not to be had."""
+    done = output_of((sys.executable, "-m", "pip", *words, "--quiet", "--no-deps"), 600)
+    if done.returncode:
+        pytest.skip(f"pip {' '.join(map(str, words))}: {done.stderr.strip().splitlines()[-1]}")
+
+
+@pytest.fixture(scope="module")
+def mpi4py() -> Path:
+    """A directory of its package, and of its tests as `test`."""
+    there = peers.cache() / f"mpi4py-{VERSION}"
+    if not (there / ".complete").exists():
+        shutil.rmtree(there, ignore_errors=True)
+        there.mkdir(parents=True)
+        pip("install", "--upgrade", "--target", there, f"mpi4py=={VERSION}")
+        pip("download", "--no-binary", "mpi4py", "--dest", there, f"mpi4py=={VERSION}")
+        (packed,) = there.glob("mpi4py-*.tar.gz")
+        shutil.unpack_archive(packed, there)
+        (there / f"mpi4py-{VERSION}/test").replace(there / "test")
+        (there / ".complete").touch()
+    return there
+
+
+def python(mpi: Mpi) -> Path:
+    """The interpreter of the MPI's environment, in which mpi4py looks for its libraries."""
+    return Path(mpi.mpirun).with_name("python3")
+
+
+def verdicts(runner: Runner, mpi4py: Path, name: str, env: dict[str, str] | None) -> list[dict[str, Any]]:
+    """Of each rank: what became of each module. @env: what onecopy is told, nothing without it."""
+    modules = sorted(path.stem for path in (mpi4py / "test").glob("test_*.py"))
+    modules = [module for module in modules if module.split("_")[1] in CHOSEN]
+    output = runner.cwd / name
+    ours = {"PYTHONPATH": str(mpi4py), "ONECOPY_STATS": str(runner.cwd / f"{name}.stats"), **(env or {})}
+    command: list[str | Path] = [python(runner.mpi), HERE / "mpi4py_suite.py", mpi4py / "test", output, *modules]
+    done = runner.mpirun(RANKS, *command, env=ours, preload=env is not None, timeout=400, check=env is not None)
+    if env is None and done.returncode:
+        pytest.skip(f"the MPI alone does not get through them: {done.stderr.strip()[-200:]}")
+    ranks = []
+    for rank in range(RANKS):
+        lines = map(json.loads, output.with_name(f"{name}.{rank}").read_text().splitlines())
+        ranks.append({module: (tests, skipped, set(failed)) for module, tests, skipped, failed in lines})
+        assert list(ranks[-1]) == modules
+    return ranks
+
+
+def test_own_tests(runner: Runner, mpi4py: Path) -> None:
+    if runner.mpi.name not in peers.PACKAGES:
+        pytest.skip(
+            f"{runner.mpi.name} is none of those that `onecopy bench --peer` installs: {', '.join(peers.PACKAGES)}"
+        )
+    alone = verdicts(runner, mpi4py, "alone", None)
+    print("alone:", sum(tests for tests, _, _ in alone[0].values()), "tests")
+    for name, setting in SETTINGS.items():
+        for rank, (without, within) in enumerate(zip(alone, verdicts(runner, mpi4py, name, setting), strict=True)):
+            for module, (tests, skipped, failed) in within.items():
+                assert (tests, skipped) == without[module][:2], f"rank {rank}: {module}"
+                assert failed <= without[module][2], f"rank {rank}, {name}: {failed - without[module][2]}"
+    for line in stats(runner.cwd / "all.stats"):
+        assert all(line["calls"][call]["served"] for call in ("bcast", "allreduce", "alltoallw", "reduce_scatter"))
