@@ -137,8 +137,8 @@ def test_beside_mpi4py(wheel: Path, tmp_path: Path, mpi: str) -> None:
     for rank in job["ranks"]:
         served.update({name: call["served"] for name, call in rank["calls"].items()})
         assert rank["mech"]["heap"]["bytes"] + rank["messages"]["heap"]["bytes"] > 0, rank
-    # mpi4py takes the calls with large counts where there are any, and those are the MPI's.
-    assert set(served) >= ({"bcast", "allgather", "allreduce"} if mpi == "openmpi" else set()), job
+    # With large counts where the MPI has such calls.
+    assert all(served[name] > 0 for name in ("bcast", "allgather", "allreduce")), job
     doctor = run("onecopy", "doctor", "--json", env=env, cwd=tmp_path)
     found = json.loads(doctor.stdout)
     assert found["mpi"]["preload"].startswith(str(there))
