@@ -17,9 +17,10 @@
  * ranks leave a barrier some milliseconds apart, and a loop over the slots must
  * be long beside that.
  * Before a collective is timed it is run on the largest of them, SETTLE times on each and
- * SETTLE_TIME times as long as a repetition, for what is made once a buffer (registrations,
- * mappings, huge pages, which some memory gets only after it has been copied often) is no
- * part of using it again: `onecopy bench --what first-use` measures that.
+ * SETTLE_TIME times as long as a repetition (where ranks share a core, of what each has of
+ * it), for what is made once a buffer (registrations, mappings, huge pages, which some memory
+ * gets only after it has been copied often) is no part of using it again: `onecopy bench
+ * --what first-use` measures that.
  * --slots=N makes them fewer, as in programs that use a few buffers over and over;
  * that is done for each size then.
  * Warm, the slots of all ranks fit into WARM_BYTES and stay in the caches.
@@ -91,6 +92,13 @@ static size_t round_up(size_t value, size_t unit)
 
 /* ---- slots -------------------------------------------------------------- */
 
+static double ranks_of_a_core(void)
+{
+	double ranks = (double)nranks / (double)sysconf(_SC_NPROCESSORS_ONLN);
+
+	return ranks > 1 ? ranks : 1;
+}
+
 static size_t working_set(const struct options *opt)
 {
 	size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
@@ -98,7 +106,7 @@ static size_t working_set(const struct options *opt)
 
 	if (opt->warm)
 		return WARM_BYTES;
-	if (nranks > sysconf(_SC_NPROCESSORS_ONLN) && wanted < CROWDED_BYTES)
+	if (ranks_of_a_core() > 1 && wanted < CROWDED_BYTES)
 		wanted = CROWDED_BYTES;
 	return wanted < memory / 4 ? wanted : memory / 4;
 }
@@ -263,7 +271,7 @@ static double copy_speed(const struct options *opt)
 
 static void settle(const struct options *opt, const struct cell *cell)
 {
-	double least = SETTLE_TIME * opt->seconds, start = MPI_Wtime();
+	double least = SETTLE_TIME * opt->seconds * ranks_of_a_core(), start = MPI_Wtime();
 
 	for (int i = 0; i < SETTLE || slowest(MPI_Wtime() - start) < least; i++) {
 		prepare(cell, 0);
