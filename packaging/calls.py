@@ -35,7 +35,7 @@ TRANSFERS = ("Put", "Get", "Rput", "Rget")
 #: Those that count nothing, and so have no form with large counts.
 UNCOUNTED = ("Barrier",)
 #: Libraries of ABIs that may lack the large forms.
-BEFORE_MPI_4 = ("openmpi4",)
+BEFORE_MPI_4 = ("openmpi4", "openmpi4-mpi3")
 
 
 def conditions(text: str) -> dict[str, str]:

@@ -23,6 +23,10 @@ ABIS = {
     "libmpi_abi.so.0": ("mpi5", "the MPI 5 standard ABI"),
     "libmpi_abi.so.1": ("mpi5", "the MPI 5 standard ABI"),
 }
+#: Beside a binary interface's name: where the MPI has what MPI 3 has, and a program asks it for more (by weak references).
+MPI_3 = "-mpi3"
+#: A call that came with MPI 4, as programs and libraries name it.
+FROM_MPI_4 = b"MPI_Session_init"
 #: Of a program without an MPI, for which every library will do.
 ANY = "any"
 #: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
@@ -110,14 +114,27 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
     return None
 
 
+def _asks_for_more(path: Path) -> bool:
+    """Whether a program names a call of MPI 4 that the Open MPI which the dynamic loader finds for it has not got."""
+    try:
+        if FROM_MPI_4 not in path.read_bytes():
+            return False
+        found = [Path(file) for name, file in linked_libraries(path) if file and ABIS.get(name, ("",))[0] == "openmpi4"]
+        return bool(found) and FROM_MPI_4 not in found[0].read_bytes()
+    except OSError:
+        return False
+
+
 def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
     """By the soname of the MPI library, linked directly or through other libraries."""
     if program.is_static:
         return None
-    direct = _abi_of_names(program.needed, path)
-    if direct or is_launcher(path):  # a launcher is no MPI program, whatever it loads
-        return direct
-    return _abi_of_names([name for name, _ in linked_libraries(path)], path)
+    abi = _abi_of_names(program.needed, path)
+    if not abi and not is_launcher(path):  # a launcher is no MPI program, whatever it loads
+        abi = _abi_of_names([name for name, _ in linked_libraries(path)], path)
+    if abi and abi.name == "openmpi4" and _asks_for_more(path):
+        return abi._replace(name=abi.name + MPI_3)
+    return abi
 
 
 def sends_by_itself(path: Path) -> bool:

@@ -23,7 +23,7 @@ from onecopy import elf, install, launch, libc, mpi, openmpi, start
 
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, start.NOT_EXECUTABLE  # the shell's statuses for these
-OPEN_MPI = install.preload_name("openmpi4")
+OPEN_MPI = {install.preload_name("openmpi4" + version) for version in ("", mpi.MPI_3)}
 #: The library of a sanitizer, gcc's or clang's.
 SANITIZER = re.compile(r"lib(\w*san|clang_rt\.\w+)\b")
 #: Options that take the next word as their value; all others stand alone or use "=".
@@ -128,7 +128,8 @@ def own_environment() -> dict[str, str]:
 def joined_preload(library: Path, existing: str) -> str:
     """Ours before others, so that large blocks come from the shared heap also under another malloc; but a
     sanitizer's runtime insists on being first."""
-    others = [name for name in re.split(r"[: ]+", existing) if name and Path(name).name != library.name]
+    same = OPEN_MPI if library.name in OPEN_MPI else {library.name}
+    others = [name for name in re.split(r"[: ]+", existing) if name and Path(name).name not in same]
     first = [name for name in others if SANITIZER.match(Path(name).name)]
     return ":".join([*first, str(library), *[name for name in others if name not in first]])
 
@@ -227,7 +228,7 @@ def carried(command: Sequence[str], env: Mapping[str, str], library: Path) -> tu
     ranks = dict(env)
     try:
         ranks["LD_PRELOAD"] = with_sanitizers(env["LD_PRELOAD"], command)
-        return launch.carry(command, ranks, names, library.name == OPEN_MPI, {"LD_PRELOAD": env["LD_PRELOAD"]})
+        return launch.carry(command, ranks, names, library.name in OPEN_MPI, {"LD_PRELOAD": env["LD_PRELOAD"]})
     except openmpi.DoubtError as doubt:
         if ranks != env:
             note(unhelped(f"its sanitizer has to be first, but {doubt}"))
@@ -318,7 +319,7 @@ def run_counted(path: str, command: Sequence[str], env: dict[str, str], style: s
 
     if "ONECOPY_STATS" in env:
         note("ONECOPY_STATS is not heeded beside --stats and --profile: leave one of them out")
-    open_mpi = library.name == OPEN_MPI
+    open_mpi = library.name in OPEN_MPI
     with contextlib.ExitStack() as stack:
         try:
             where = stack.enter_context(record.directory(shared=launch.has_other_nodes(command, env, open_mpi)))

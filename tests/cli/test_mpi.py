@@ -74,6 +74,26 @@ def test_script_takes_the_launchers_word(fake_mpi: Path, tmp_path: Path) -> None
     assert (abi.name, abi.source.name) == ("openmpi4", "mpirun")
 
 
+def test_calls_the_mpi_has_not_got(compile_c: Compile, fake_mpi: Path, tmp_path: Path) -> None:
+    """Of a program that asks by weak references, and one that does not; by an Open MPI with them, and one without."""
+    newer = tmp_path / "newer"
+    newer.mkdir()
+    source = "int MPI_Init(void) { return 0; } int MPI_Session_init(void) { return 0; }"
+    library = compile_c("libmpi.so.40", source, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
+    library.rename(newer / library.name)
+    asks = "int MPI_Session_init(void) __attribute__((weak)); " + MAIN.replace("MPI_Init();", "MPI_Session_init ? 1 : MPI_Init();")
+    for main, where, name in (
+        (asks, fake_mpi, "openmpi4-mpi3"),
+        (asks, newer, "openmpi4"),
+        (MAIN, fake_mpi, "openmpi4"),
+    ):
+        program = compile_c("program", main, where / "libmpi.so.40", f"-Wl,-rpath,{where}")
+        mpi.linked_libraries.cache_clear()
+        abi, refusal = mpi.detect([str(program)])
+        assert abi is not None
+        assert (abi.name, refusal) == (name, None)
+
+
 @pytest.mark.parametrize("soname", ["libucp.so.0", "libuct.so.0", "libfabric.so.1"])
 def test_messages_without_an_mpi(
     compile_c: Compile, onecopy: Command, fake_mpi: Path, tmp_path: Path, stub_libs: Path, soname: str

@@ -56,3 +56,15 @@ def test_foreign_functions(runner: Runner, library: str, link: bool) -> None:
         env["LD_LIBRARY_PATH"] = f"{there}:{there}/mpich:{os.environ.get('LD_LIBRARY_PATH', '')}"
     runner.mpirun(2, sys.executable, script, runner.mpi.abi, library, env=env)
     assert served(path, "bcast") == [20, 20]
+
+
+def test_weak_references(runner: Runner, program: MakeProgram) -> None:
+    """A program that asks so whether the MPI has sessions is not told that it has because the library has them: the one
+    that `onecopy run` chooses for it (tests/cli/test_mpi.py) has not, either."""
+    binary = program("weak", "-Wno-deprecated-non-prototype")
+    alone = runner.mpirun(2, binary, preload=False).stdout
+    library = "preload/libonecopy-openmpi4-mpi3.so" if alone.startswith("0000") else True
+    path = runner.cwd / "stats"
+    done = runner.mpirun(2, binary, preload=library, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert done.stdout == alone
+    assert served(path, "bcast") == [1, 1]
