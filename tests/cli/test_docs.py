@@ -47,54 +47,75 @@ def test_one_directory_for_each_kind_of_measurement() -> None:
         assert list(directory.glob("*.csv"))
 
 
-def shown_means(header: str, line: str) -> list[tuple[str, int, dict[str, str]]]:
-    """Of a table of README: of each line the MPI, the number of ranks, and what each column shows."""
-    text = (ROOT / "README.md").read_text()
-    names, body = re.findall(rf"^\| {header} \| (.*) \|\n\|[-|]*\n((?:\|.*\n)*)", text, re.MULTILINE)[0]
-    found = re.findall(line, body, re.MULTILINE)
+LINE = r"^\| (Open MPI 4|Open MPI 5|MPICH|Intel MPI)[ \d.]*(?:, (\d) ranks)? \| (.*) \|$"
+#: Of each MPI beside it alone: collectives, and messages where they were measured.
+PLACES = {
+    "Open MPI 4": ("collectives", "messages"),
+    "Open MPI 5": ("on-openmpi5", "messages-on-openmpi5"),
+    "MPICH": ("on-mpich", ""),
+    "Intel MPI": ("on-intelmpi", ""),
+}
+
+
+def shown_means(page: Path, header: str) -> list[tuple[str, str, dict[str, str]]]:
+    """Of a table: of each line the MPI, the number of ranks if it is said there, and what each column shows."""
+    names, body = re.findall(rf"^\| {header} \| (.*) \|\n\|[-|]*\n((?:\|.*\n)*)", page.read_text(), re.MULTILINE)[0]
+    found = re.findall(LINE, body, re.MULTILINE)
     assert len(found) == body.count("\n")
     columns = names.lower().split(" | ")
     return [
-        (mpi, int(ranks), dict(zip(columns, shown.replace("*", "").split(" | "), strict=True)))
+        (mpi, ranks, dict(zip(columns, shown.replace("*", "").split(" | "), strict=True)))
         for mpi, ranks, shown in found
     ]
 
 
-LINE = r"^\| (Open MPI 4|Open MPI 5|MPICH|Intel MPI)[ \d.]*, (\d) ranks \| (.*) \|$"
+def like_ratios(place: str, ranks: int, variant: str = "mpi") -> dict[Cell, float]:
+    """At like speed, as the raw times say."""
+    like = cells.like_ratios(cells.read(Row, RESULTS / place / "times.csv"), variant, "onecopy")
+    return {cell: ratio for cell, ratio in like.items() if cell.ranks == ranks}
 
 
 def check_means(shown: dict[str, str], ratios: dict[Cell, float]) -> None:
-    """At like speed, of each operation and of all, as the raw times say."""
+    """Of each operation and of all."""
     for name, text in shown.items():
         mean = cells.geometric_mean(r for cell, r in ratios.items() if name in ("mean", cell.collective))
         assert text == f"{mean:.1f}", name
 
 
+def test_the_table_of_means() -> None:
+    """README's, which has no more. MPICH has no whole line of 4 ranks."""
+    lines = shown_means(ROOT / "README.md", "times as fast as it is alone")
+    assert [mpi for mpi, _, _ in lines] == list(PLACES)
+    for mpi, _, shown in lines:
+        collectives, messages = PLACES[mpi]
+        wanted = {
+            "collectives, 2 ranks": like_ratios(collectives, 2),
+            "collectives, 4 ranks": like_ratios(collectives, 4),
+            "messages, 2 ranks": like_ratios(messages, 2) if messages else {},
+        }
+        assert list(shown) == list(wanted)
+        for column, ratios in wanted.items():
+            if not ratios or (mpi, column) == ("MPICH", "collectives, 4 ranks"):
+                assert shown[column] == "-"
+            else:
+                check_means({"mean": shown[column]}, ratios)
+
+
 def test_the_table_of_collectives() -> None:
-    """On each MPI beside it alone. MPICH has no whole line of 4 ranks."""
-    places = {
-        "Open MPI 4": "collectives",
-        "Open MPI 5": "on-openmpi5",
-        "MPICH": "on-mpich",
-        "Intel MPI": "on-intelmpi",
-    }
-    lines = shown_means("on, times as fast as it is alone", LINE)
-    assert len(lines) == 2 * len(places) - 1
+    """On each MPI beside it alone."""
+    lines = shown_means(RESULTS / "README.md", "on, times as fast as it is alone")
+    assert len(lines) == 2 * len(PLACES) - 1
     for mpi, ranks, shown in lines:
-        rows = cells.read(Row, RESULTS / places[mpi] / "times.csv")
-        like = cells.like_ratios(rows, "mpi", "onecopy")
-        check_means(shown, {cell: ratio for cell, ratio in like.items() if cell.ranks == ranks})
+        check_means(shown, like_ratios(PLACES[mpi][0], int(ranks)))
 
 
 def test_the_table_of_messages() -> None:
-    """From 64 KiB on, beside each MPI."""
+    """On Open MPI 4, beside each MPI."""
     variants = {"Open MPI 4": "mpi", "Open MPI 5": "openmpi5", "MPICH": "mpich", "Intel MPI": "intelmpi"}
-    rows = [row for row in cells.read(Row, RESULTS / "messages" / "times.csv") if row.bytes >= 64 << 10]
-    lines = shown_means("on Open MPI 4.1.4, times as fast as", LINE)
+    lines = shown_means(RESULTS / "README.md", "on Open MPI 4.1.4, times as fast as")
     assert len(lines) == len(variants)
     for mpi, ranks, shown in lines:
-        assert ranks == 2
-        check_means(shown, cells.like_ratios(rows, variants[mpi], "onecopy"))
+        check_means(shown, like_ratios("messages", int(ranks), variants[mpi]))
 
 
 @pytest.mark.parametrize("command", ["run", "doctor", "bench", "plot"])
