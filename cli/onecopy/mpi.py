@@ -23,7 +23,7 @@ ABIS = {
     "libmpi_abi.so.0": ("mpi5", "the MPI 5 standard ABI"),
     "libmpi_abi.so.1": ("mpi5", "the MPI 5 standard ABI"),
 }
-#: Beside a binary interface's name: where the MPI has what MPI 3 has, and a program asks it for more (by weak references).
+#: Beside a binary interface's name: where the MPI has what MPI 3 has, and a program asks it for more.
 MPI_3 = "-mpi3"
 #: A call that came with MPI 4, as programs and libraries name it.
 FROM_MPI_4 = b"MPI_Session_init"
@@ -47,6 +47,11 @@ class Abi(NamedTuple):
     title: str
     #: What told: a program, or a launcher.
     source: Path
+
+    @property
+    def interface(self) -> str:
+        """The same for all programs of an MPI; "" for one nobody has heard of."""
+        return (self.name or "").removesuffix(MPI_3)
 
 
 class Refusal(NamedTuple):

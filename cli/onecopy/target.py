@@ -103,14 +103,13 @@ def examine(word: str) -> dict[str, Any]:
 def _launcher(path: Path, abi: mpi.Abi) -> str:
     """A launcher of the program's MPI: of the installation that its library is in, else one in PATH. "" for none."""
     # Of the standard's ABI there are libraries, which have the launcher of their MPI.
-    own = abi.name and abi.name.removesuffix(mpi.MPI_3)
-    names = (own, "mpich") if own == "mpi5" else (own,)
+    names = (abi.interface, "mpich") if abi.interface == "mpi5" else (abi.interface,)
     libraries = [Path(file) for name, file in mpi.linked_libraries(path) if file and mpi.LIBRARY.match(name)]
     beside = [str(file.parent.parent / "bin" / name) for file in libraries for name in LAUNCHERS]
     found = map(shutil.which, (*beside, *LAUNCHERS))
     for launcher in filter(None, found):
         of_launcher = mpi.abi_of_launcher(Path(launcher))
-        if of_launcher and of_launcher.name in names:
+        if of_launcher and of_launcher.interface in names:
             name = Path(launcher).name
             return name if shutil.which(name) == launcher else launcher
     return ""
@@ -126,5 +125,6 @@ def _launcher_facts(path: Path, abi: mpi.Abi | None) -> dict[str, str]:
         return {"launcher": launcher}
     how = f"{launcher} is its own" if launcher else "start it by the launcher of its own MPI"
     other = mpi.abi_of_launcher(Path(default))
-    of_which = "another installation" if other and abi.name and other.name == abi.name.removesuffix(mpi.MPI_3) else other.title if other else "another MPI"
+    same = other and other.interface == abi.interface
+    of_which = "another installation" if same else other.title if other else "another MPI"
     return {"launcher": launcher, "note": f"{default} belongs to {of_which}: {how}"}

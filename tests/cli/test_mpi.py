@@ -81,7 +81,8 @@ def test_calls_the_mpi_has_not_got(compile_c: Compile, fake_mpi: Path, tmp_path:
     source = "int MPI_Init(void) { return 0; } int MPI_Session_init(void) { return 0; }"
     library = compile_c("libmpi.so.40", source, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
     library.rename(newer / library.name)
-    asks = "int MPI_Session_init(void) __attribute__((weak)); " + MAIN.replace("MPI_Init();", "MPI_Session_init ? 1 : MPI_Init();")
+    asks = "int MPI_Session_init(void) __attribute__((weak)); "
+    asks += MAIN.replace("MPI_Init();", "MPI_Session_init ? 1 : MPI_Init();")
     for main, where, name in (
         (asks, fake_mpi, "openmpi4-mpi3"),
         (asks, newer, "openmpi4"),
