@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import re
 import resource
@@ -103,9 +104,13 @@ def note(text: str) -> None:
 
 def say(text: str) -> None:
     """To stderr, if that takes it: what becomes of the command does not depend on it."""
-    if sys.stderr:  # None when the caller has closed it
-        with contextlib.suppress(OSError):
-            print(text, file=sys.stderr, flush=True)
+    if not sys.stderr:  # None when the caller has closed it
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        # Its buffer keeps the text, and Python would end with a status of its own for that.
+        sys.stderr = io.StringIO()
 
 
 def own_environment() -> dict[str, str]:

@@ -89,7 +89,8 @@ def fake_mpi(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def environment(stub_libs: Path) -> dict[str, str]:
     """The user's, with the stub library and nothing else of onecopy."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("ONECOPY") and k != "LD_PRELOAD"}
+    hidden = ("LD_PRELOAD", "PYTHONUNBUFFERED")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("ONECOPY") and k not in hidden}
     # The wrapper would take .venv's Python; the tests' own has what it needs.
     return {**env, "ONECOPY_LIBDIR": str(stub_libs), "PYTHONPATH": str(ROOT / "cli")}
 

@@ -43,6 +43,8 @@ def test_same_as_the_system_call(runner: Runner, lone: Path, what: str) -> None:
         pytest.skip("needs root, to become another user or to make a PID namespace")
     env = {"LD_PRELOAD": str(runner.library()), "ONECOPY_VERBOSE": "1"}
     done = runner.run(lone, what, env=env)
+    if "no /proc of its own here" in done.stdout:
+        pytest.skip("nothing can be mounted here, not even in a namespace")
     wanted = int(done.stdout.split()[-1])
     assert by_pointer(done.stderr) == wanted if wanted else by_pointer(done.stderr) > 300
 
