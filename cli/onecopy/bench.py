@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import csv
 import os
-import resource
 import shlex
 import signal
 import sys
@@ -426,16 +425,6 @@ def interrupted_by(number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
-def raise_stack_limit(cache: int) -> None:
-    """So that a program's main stack holds the buffers of a rank, as far as may be: a program for which that is too
-    little says so. Twice what collbench's are of all ranks, and what a program needs beside them."""
-    _, most = resource.getrlimit(resource.RLIMIT_STACK)
-    wanted = 2 * max(4 * cache, 1 << 30) + (64 << 20)
-    if most != resource.RLIM_INFINITY:
-        wanted = min(wanted, most)
-    resource.setrlimit(resource.RLIMIT_STACK, (wanted, most))
-
-
 def impossible(args: argparse.Namespace) -> str:
     """Why there would be nothing to measure, "" when there is."""
     alone = sorted({"collectives", "p2p", "small", "first-use"} & set(args.what))
@@ -486,7 +475,7 @@ def main(args: argparse.Namespace) -> int:
     interrupted = False
     others = machine.OtherWork()
     if args.memory == "stack":
-        raise_stack_limit(bench.settings.cache)
+        programs.raise_stack_limit(bench.settings.cache)
     try:
         perform(all_tasks(bench, args))
     except programs.BuildError as error:

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import platform
+import resource
 import signal
 import subprocess
 import tempfile
@@ -139,3 +140,13 @@ def output_of(argv: Sequence[str], env: Mapping[str, str], limit: float) -> tupl
                 trouble = f"ended with status {status}: {next((x for x in lines if x.strip('- ')), 'no message')}"
         out.seek(0)
         return out.read().decode(errors="replace"), trouble
+
+
+def raise_stack_limit(cache: int) -> None:
+    """So that a program's main stack holds the buffers of a rank, as far as may be: a program for which that is too
+    little says so. Twice what collbench's are of all ranks, and what a program needs beside them."""
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    wanted = 2 * max(4 * cache, 1 << 30) + (64 << 20)
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (wanted, most))
