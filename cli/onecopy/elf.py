@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
-DT_NEEDED, DT_STRTAB = 1, 5
+DT_NEEDED, DT_STRTAB, DT_STRSZ = 1, 5, 10
 ET_EXEC, ET_DYN = 2, 3
 
 
@@ -24,6 +24,8 @@ class Elf(NamedTuple):
     needed: tuple[str, ...]
     #: Has a dynamic section at all (a static-pie has one, but no interpreter).
     dynamic: bool
+    #: The names of all that it defines or wants of others, each with a zero behind; one may be the end of another.
+    strings: bytes = b""
 
     @property
     def is_static(self) -> bool:
@@ -73,7 +75,7 @@ def parse(data: bytes) -> Elf:
         interpreter = next((_string(data, s.offset) for s in segments if s.kind == PT_INTERP), None)
         dynamic = next((s for s in segments if s.kind == PT_DYNAMIC), None)
         needed: list[int] = []
-        table = 0
+        table = size = 0
         if dynamic:
             entry = order + ("qQ" if wide else "iI")
             for at in range(dynamic.offset, dynamic.offset + dynamic.size, struct.calcsize(entry)):
@@ -84,6 +86,8 @@ def parse(data: bytes) -> Elf:
                     needed.append(value)
                 elif tag == DT_STRTAB:
                     table = value
+                elif tag == DT_STRSZ:
+                    size = value
             # The table's address is one of memory: the segment that is loaded there says where it is in the file.
             for s in segments:
                 if s.kind == PT_LOAD and s.address <= table < s.address + s.size:
@@ -92,7 +96,7 @@ def parse(data: bytes) -> Elf:
         names = tuple(_string(data, table + value) for value in needed)
     except (struct.error, OverflowError) as error:
         raise NotElfError("the file is cut short") from error
-    return Elf(64 if wide else 32, machine, interpreter, names, dynamic is not None)
+    return Elf(64 if wide else 32, machine, interpreter, names, dynamic is not None, data[table : table + size])
 
 
 def read(path: Path) -> Elf:

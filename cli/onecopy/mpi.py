@@ -25,8 +25,8 @@ ABIS = {
 }
 #: Beside a binary interface's name: where the MPI has what MPI 3 has, and a program asks it for more.
 MPI_3 = "-mpi3"
-#: A call that came with MPI 4, as programs and libraries name it.
-FROM_MPI_4 = b"MPI_Session_init"
+#: A call that came with MPI 4, among the names of programs and libraries, perhaps as the end of PMPI_Session_init.
+FROM_MPI_4 = b"MPI_Session_init\0"
 #: Of a program without an MPI, for which every library will do.
 ANY = "any"
 #: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
@@ -119,14 +119,14 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
     return None
 
 
-def _asks_for_more(path: Path) -> bool:
+def _asks_for_more(path: Path, program: elf.Elf) -> bool:
     """Whether a program names a call of MPI 4 that the Open MPI which the dynamic loader finds for it has not got."""
+    if FROM_MPI_4 not in program.strings:
+        return False
+    found = [Path(file) for name, file in linked_libraries(path) if file and ABIS.get(name, ("",))[0] == "openmpi4"]
     try:
-        if FROM_MPI_4 not in path.read_bytes():
-            return False
-        found = [Path(file) for name, file in linked_libraries(path) if file and ABIS.get(name, ("",))[0] == "openmpi4"]
-        return bool(found) and FROM_MPI_4 not in found[0].read_bytes()
-    except OSError:
+        return bool(found) and FROM_MPI_4 not in elf.read(found[0]).strings
+    except elf.NotElfError:
         return False
 
 
@@ -137,7 +137,7 @@ def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
     abi = _abi_of_names(program.needed, path)
     if not abi and not is_launcher(path):  # a launcher is no MPI program, whatever it loads
         abi = _abi_of_names([name for name, _ in linked_libraries(path)], path)
-    if abi and abi.name == "openmpi4" and _asks_for_more(path):
+    if abi and abi.name == "openmpi4" and _asks_for_more(path, program):
         return abi._replace(name=abi.name + MPI_3)
     return abi
 
