@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "access/private_pages.h"
 #include "answer.h"
 #include "heap/promote.h"
 #include "help.h"
@@ -92,21 +93,35 @@ static bool is_alive(const struct oc_node *node, pid_t pid, uint32_t rank)
 	return oc_node_peer_lived(node, rank, 1);
 }
 
+/* The system has copied @done bytes of @rank's; @tell as oc_private_pages_count() has said. */
+static void look_at_pages(const struct oc_node *node, uint32_t rank,
+			  const struct oc_procvm_call *call, size_t done, bool tell)
+{
+	if (is_lone(node) || !oc_node_mine(node))
+		return;
+	if (tell)
+		oc_private_pages_tell(node, rank, call->remote, call->nremote, done);
+	oc_private_pages_look(node);
+}
+
 /* A call on a rank that is there. */
 static ssize_t answer(struct oc_node *node, uint32_t rank, const struct oc_procvm_call *call)
 {
 	struct oc_procvm_call readable = *call;
 	struct oc_procvm_lists lists;
 	int saved = errno;
+	bool taken, alive;
 	ssize_t done;
-	bool alive;
 
-	alive = oc_procvm_take_lists(&readable, &lists) &&
-		oc_procvm_can_answer(node, rank, &readable) &&
+	taken = oc_procvm_take_lists(&readable, &lists);
+	alive = taken && oc_procvm_can_answer(node, rank, &readable) &&
 		(is_lone(node) || is_alive(node, call->pid, rank));
 	errno = saved;
 	done = alive ? oc_procvm_answer(node, rank, &readable, stream_from, &counts)
 		     : oc_procvm_leave(call, &counts);
+	if (taken && !alive && done > 0)
+		look_at_pages(node, rank, &readable, (size_t)done,
+			      oc_private_pages_count((size_t)done));
 	if (done >= 0)
 		errno = saved;
 	saved = errno;
@@ -156,6 +171,25 @@ static void leave(void)
 	mine--;
 }
 
+/* A call on memory of @rank's of which nothing can be done here. */
+static ssize_t copy_private(uint32_t rank, const struct oc_procvm_call *call)
+{
+	ssize_t done = oc_procvm_by_system(call);
+	const struct oc_node *node;
+	bool tell;
+
+	if (done <= 0)
+		return done;
+	tell = oc_private_pages_count((size_t)done);
+	if (!tell && !oc_private_pages_are_due())
+		return done;
+	node = enter();
+	if (node)
+		look_at_pages(node, rank, call, (size_t)done, tell);
+	leave();
+	return done;
+}
+
 static ssize_t call_on(const struct oc_procvm_call *call)
 {
 	const struct oc_procvm_peer *peer;
@@ -172,7 +206,7 @@ static ssize_t call_on(const struct oc_procvm_call *call)
 		return -1;
 	}
 	if (peer && !counts.calls && oc_procvm_is_private(peer, call))
-		return oc_procvm_by_system(call);
+		return copy_private(peer->rank, call);
 	node = enter();
 	done = node ? answer_or_leave(node, peer, call) : oc_procvm_by_system(call);
 	leave();
@@ -207,15 +241,20 @@ bool oc_procvm_look(void)
 
 static __attribute__((noinline)) int help(void)
 {
+	bool asked = oc_procvm_is_asked();
 	int saved = errno;
 	struct oc_node *node;
 	uint64_t bytes = 0;
 
-	if (!oc_procvm_is_asked() || mine)
+	if ((!asked && !oc_private_pages_are_due()) || mine)
 		return 0;
 	node = enter();
-	if (node && oc_node_mine(node))
-		bytes = oc_procvm_give_help(node);
+	if (node && oc_node_mine(node)) {
+		if (asked)
+			bytes = oc_procvm_give_help(node);
+		else
+			oc_private_pages_look(node);
+	}
 	leave();
 	if (bytes && counts.helped)
 		__atomic_fetch_add(counts.helped, bytes, __ATOMIC_RELAXED);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
+#include "access/private_pages.h"
 #include "base/raw_call.h"
 
 /* Segments of a call. Far below IOV_MAX, where the call's own cost is gone. */
@@ -58,6 +59,8 @@ ssize_t oc_cma_move(const struct oc_node *node, uint32_t peer, enum oc_direction
 			return done ? (ssize_t)done : -EFAULT;
 		/* A short count is a page that was refused, or MAX_RW_COUNT:
 		 * going on from there tells which. */
+		if (oc_private_pages_count((size_t)moved))
+			oc_private_pages_tell(node, peer, there, nthere, (size_t)moved);
 		oc_cursor_skip(local, (uint64_t)moved);
 		oc_cursor_skip(remote, (uint64_t)moved);
 		done += (size_t)moved;

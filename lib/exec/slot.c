@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "access/private_pages.h"
 #include "exec/pieces.h"
 #include "exec/relay.h"
 #include "exec/remote.h"
@@ -137,7 +138,7 @@ static int stage_eager(struct oc_op *op)
 
 /* Programs that allocate everything first fill it later, and may never allocate again.
  * Threads may count one operation for two: nothing depends on it. */
-static void look_at_heap(const struct oc_bind *bind)
+static void look_at_pages(const struct oc_op *op)
 {
 	static uint64_t operations;
 	uint64_t n = __atomic_load_n(&operations, __ATOMIC_RELAXED) + 1;
@@ -145,7 +146,8 @@ static void look_at_heap(const struct oc_bind *bind)
 	__atomic_store_n(&operations, n, __ATOMIC_RELAXED);
 	if (!(n & (n - 1)))
 		oc_heap_thp_settle();
-	oc_heap_promote_look((bind->send_bytes + bind->recv_bytes) / 2);
+	if (oc_heap_promote_look((op->bind->send_bytes + op->bind->recv_bytes) / 2))
+		oc_private_pages_look(op->group->node);
 }
 
 /* Where in the arena peers may write the receive slot. The owner of an eager plan may be gone when
@@ -164,7 +166,7 @@ int oc_slot_offer(struct oc_op *op)
 	uint64_t ready = UINT64_MAX, recv = find_recv(op);
 	uint32_t flags = oc_line_flags(line) & OC_BOARD_SOLE;
 
-	look_at_heap(bind);
+	look_at_pages(op);
 	line->send = line->recv = 0;
 	line->bytes = op->plan->shape.bytes;
 	atomic_store_explicit(&line->asked, 0, memory_order_relaxed);

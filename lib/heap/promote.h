@@ -45,16 +45,19 @@ void oc_heap_promote_begin_turn(uint64_t turn);
 extern uint64_t oc_heap_promote_copied __attribute__((visibility("hidden")));
 
 /* Once in a call of which there are many, that copies some bytes: promotes what the time and all
- * copies allow, if it is time. Any thread of a process that has not forked off; errno stays. */
-static inline void oc_heap_promote_look(size_t copied)
+ * copies allow, if it is time, and says whether it is. Any thread of a process that has not forked
+ * off; errno stays. */
+static inline bool oc_heap_promote_look(size_t copied)
 {
 	uint64_t turn = oc_clock_coarse_ms() >> 9;
 	uint64_t all = __atomic_load_n(&oc_heap_promote_copied, __ATOMIC_RELAXED);
 
 	__atomic_store_n(&oc_heap_promote_copied, all + copied, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(turn != __atomic_load_n(&oc_heap_promote_turn, __ATOMIC_RELAXED), 0))
-		oc_heap_promote_begin_turn(turn);
+	if (__builtin_expect(turn == __atomic_load_n(&oc_heap_promote_turn, __ATOMIC_RELAXED), 1))
+		return false;
+	oc_heap_promote_begin_turn(turn);
+	return true;
 }
 
 #endif

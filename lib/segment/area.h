@@ -20,13 +20,16 @@
 #define OC_AREA_HELP_BYTES	0x001000u
 #define OC_AREA_RMA_OFF		0x281000u /* who may access its windows: mpi/rma_window.c */
 #define OC_AREA_RMA_BYTES	0x041000u
-#define OC_AREA_BYTES		0x2c2000u
+#define OC_AREA_PRIVATE_OFF	0x2c2000u /* private memory peers copy: lib/access/private_pages.h */
+#define OC_AREA_PRIVATE_BYTES	0x003000u
+#define OC_AREA_BYTES		0x2c5000u
 
 _Static_assert(OC_AREA_BOARD_OFF + OC_AREA_BOARD_BYTES == OC_AREA_REGION_OFF, "areas touch");
 _Static_assert(OC_AREA_REGION_OFF + OC_AREA_REGION_BYTES == OC_AREA_STAGE_OFF, "areas touch");
 _Static_assert(OC_AREA_STAGE_OFF + OC_AREA_STAGE_BYTES == OC_AREA_PIN_CACHE_OFF, "areas touch");
 _Static_assert(OC_AREA_PIN_CACHE_OFF + OC_AREA_PIN_CACHE_BYTES == OC_AREA_HELP_OFF, "areas touch");
 _Static_assert(OC_AREA_HELP_OFF + OC_AREA_HELP_BYTES == OC_AREA_RMA_OFF, "areas touch");
-_Static_assert(OC_AREA_RMA_OFF + OC_AREA_RMA_BYTES == OC_AREA_BYTES, "areas touch");
+_Static_assert(OC_AREA_RMA_OFF + OC_AREA_RMA_BYTES == OC_AREA_PRIVATE_OFF, "areas touch");
+_Static_assert(OC_AREA_PRIVATE_OFF + OC_AREA_PRIVATE_BYTES == OC_AREA_BYTES, "areas touch");
 
 #endif

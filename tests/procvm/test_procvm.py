@@ -121,6 +121,23 @@ def test_refused(runner: Runner, programs: Programs, figures: Path, by: str) -> 
     assert one["messages"]["heap"]["calls"] == 4
 
 
+@pytest.mark.parametrize("thp", ["auto", "never"])
+def test_private_pages(runner: Runner, programs: Programs, thp: str) -> None:
+    """Private memory that peers copy over and over gets huge pages, unless nobody is to have them; what is shared,
+    what the program wants none for, and what would grow, is left as it is."""
+    if machine.selected("/sys/kernel/mm/transparent_hugepage/enabled") != "madvise":
+        pytest.skip("here private memory has huge pages from the first touch on, or none at all")
+    binary = programs.build("pages", [str(HERE / "pages.c")])
+    done = runner.mpirun(2, binary, "60" if thp == "auto" else "2", env={"ONECOPY_THP": thp}, timeout=120)
+    if "no collapse" in done.stdout:
+        pytest.skip("memory cannot be collapsed here (Linux 6.1, MADV_COLLAPSE)")
+    for rank in 0, 1:
+        whole = 8192 if thp == "auto" else 0
+        assert f"{rank} whole: huge {whole} shared 0 grown 0" in done.stdout
+        for kind in "sparse", "shared", "advised":
+            assert f"{rank} {kind}: huge 0 shared 0 grown 0" in done.stdout
+
+
 def test_number_of_another(runner: Runner, programs: Programs) -> None:
     """A process that has got the number of a rank that is gone is not taken for it."""
     if runner.open_mpi() != 4:
