@@ -20,11 +20,12 @@
 #include "heap/span.h"
 #include "heap/table.h"
 
-#define SHARE	     64			/* of the time since it began, one part */
-#define LOSS	     32			/* bytes that lose 1 ns by small pages */
-#define FIRST_NS     UINT64_C(4000000)	/* what a range is taken to take */
-#define MOST_NS	     UINT64_C(64000000) /* a turn, though it has not had one for long */
-#define LONGEST_REST 64			/* turns */
+#define SHARE	     64			  /* of the time since it began, one part, */
+#define EARLY_NS     UINT64_C(4000000000) /* but of so much of it: who ends soon gains nothing */
+#define LOSS	     32			  /* bytes that lose 1 ns by small pages */
+#define FIRST_NS     UINT64_C(4000000)	  /* what a range is taken to take */
+#define MOST_NS	     UINT64_C(64000000)	  /* a turn, though it has not had one for long */
+#define LONGEST_REST 64			  /* turns */
 
 uint64_t oc_heap_promote_turn;
 uint64_t oc_heap_promote_copied;
@@ -206,9 +207,17 @@ static uint64_t lost_by_copies(void)
 	return (uint64_t)((double)ns * kept);
 }
 
+/* What it may have taken by now. */
+static uint64_t allowance(void)
+{
+	uint64_t passed = oc_clock_ns() - promote.since;
+
+	return (passed > EARLY_NS ? (passed - EARLY_NS) / SHARE : 0) + lost_by_copies();
+}
+
 static void have_turn(uint64_t number)
 {
-	uint64_t due = (oc_clock_ns() - promote.since) / SHARE + lost_by_copies();
+	uint64_t due = allowance();
 	struct turn turn;
 
 	if (number <= promote.until || due < promote.spent + promote.takes)

@@ -222,6 +222,22 @@ static void test_share_of_the_time(void)
 	end();
 }
 
+/* A program that ends within seconds pays nothing, unless it copies. */
+static void test_early(void)
+{
+	begin();
+	oc_heap_span_add(range(0), 400 * HUGE);
+	for (int i = 0; i < 7; i++) {
+		now += TURN_NS;
+		oc_heap_promote_look(0);
+	}
+	EXPECT(spent == 0);
+	now += TURN_NS;
+	oc_heap_promote_look((size_t)1 << 30);
+	EXPECT(spent > 0);
+	end();
+}
+
 /* Copies pay for what they would not have lost, beside that share. */
 static void test_share_of_the_copies(void)
 {
@@ -297,6 +313,7 @@ int main(void)
 	test_advice();
 	test_refusals();
 	test_where_plain_memory_has_none();
+	test_early();
 	test_share_of_the_time();
 	test_share_of_the_copies();
 	test_copies_of_passing_blocks();
