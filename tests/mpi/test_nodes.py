@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -182,17 +182,44 @@ def test_ranks_of_hydra(runner: Runner, of_mpich: Path, options: list[str]) -> N
     assert served(runner.cwd / "stats", "bcast") == [10, 10]
 
 
+needs_slurm = pytest.mark.skipif(not shutil.which("slurmctld"), reason="no Slurm: packaging/install-deps nodes")
+# --export alone keeps the variables from the ranks.
+by_srun = pytest.mark.parametrize("options", [[], ["--export=NONE"], ["--export=USER_VARIABLE"]], ids=" ".join)
+
+
+def srun(runner: Runner, *words: str | Path, ours: Sequence[str] = (), env: dict[str, str]) -> Finished:
+    """`onecopy run srun` where Slurm is; `ours`: options of onecopy's."""
+    command = [ROOT / "onecopy", "run", "--mech", "heap", *ours, "srun", *words]
+    env = {"USER_VARIABLE": "mine", **MPI_ENV, "ONECOPY_LIBDIR": str(runner.build / "preload"), **env}
+    return runner.run(HERE / "network", HERE / "slurm", runner.cwd / "slurm", *command, env=env, timeout=180)
+
+
+def passed(options: list[str]) -> str:
+    return "-" if options == ["--export=NONE"] else "mine"
+
+
 @pytest.mark.long(2)
-@pytest.mark.skipif(not shutil.which("slurmctld"), reason="no Slurm: packaging/install-deps nodes")
-@pytest.mark.parametrize("options", [[], ["--export=NONE"], ["--export=USER_VARIABLE"]], ids=" ".join)
+@needs_slurm
+@by_srun
 def test_slurm(runner: Runner, program: Path, options: list[str]) -> None:
-    """On one node, where --export alone keeps the variables from the ranks."""
-    env = {"USER_VARIABLE": "mine", **MPI_ENV, "ONECOPY_STATS": str(runner.cwd / "stats")}
-    finished = runner.run(
-        HERE / "network", HERE / "slurm", runner.cwd / "slurm", ROOT / "onecopy", "run", "--mech", "heap",
-        "srun", *options, "-n", "2", program, env=env, timeout=180,
-    )  # fmt: skip
-    value = "-" if options == ["--export=NONE"] else "mine"
+    """On one node."""
+    finished = srun(runner, *options, "-n", "2", program, env={"ONECOPY_STATS": str(runner.cwd / "stats")})
+    value = passed(options)
     assert [line[1] for line in hosts(finished)] == [value] * 2, finished.stdout + finished.stderr
     assert len(stats(runner.cwd / "stats")) == 2
     assert served(runner.cwd / "stats", "bcast") == [10, 10]
+
+
+@pytest.mark.long(2)
+@needs_slurm
+@by_srun
+def test_slurm_over_two_nodes(runner: Runner, program: Path, options: list[str]) -> None:
+    """Every rank of both is served, and one summary is of all."""
+    two = ["--partition", "two", "--nodes", "2", "--ntasks-per-node", "2", "-n", "4"]
+    finished = srun(runner, *options, *two, program, ours=["--stats=json"], env={"OMPI_MCA_mpi_yield_when_idle": "1"})
+    said = finished.stdout + finished.stderr
+    assert hosts(finished) == [[f"node{n}", passed(options)] for n in (1, 1, 2, 2)], said
+    (job,) = json.loads(next(line for line in finished.stderr.splitlines() if line.startswith("{")))["jobs"]
+    assert sorted(rank["host"] for rank in job["ranks"]) == ["node1", "node1", "node2", "node2"]
+    assert [rank["calls"]["bcast"]["served"] for rank in job["ranks"]] == [5] * 4, said
+    assert not list(runner.cwd.glob(".onecopy*"))
