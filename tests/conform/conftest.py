@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 
 # What a program of these directories is compiled with, if not cc alone.
 COMPILERS = {"hooks_openmpi": "mpicc"}
-SHARED = {"odd_malloc"}
+SHARED = {"odd_malloc", "deep_library"}
 SANITIZED = {"watched": ["-g", "-fsanitize=thread"]}
 LIBRARIES = {
     "hooks_openmpi": ["-lopen-pal"],

@@ -31,3 +31,10 @@ def test_memory_over_static_data(runner: Runner, program: MakeProgram) -> None:
     assert served(path, "bcast") == [6, 6]
     assert moved(path)["staged"] > 0
     assert "mapped other memory over it" in finished.stderr
+
+
+def test_memory_over_blocks(runner: Runner, program: MakeProgram) -> None:
+    """Peers go on to read the arena, and see what the program had there before."""
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("covered"), env={"ONECOPY_STATS": str(path)})
+    assert served(path, "scatter") == [4, 4]

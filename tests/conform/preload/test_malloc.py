@@ -98,6 +98,18 @@ def test_odd_allocator(runner: Runner, compiled: Callable[[str], Path], place: s
     runner.run(compiled("mixed_malloc"), place, env={"LD_PRELOAD": preload})
 
 
+@pytest.mark.parametrize("case", ["shallow", "takes"])
+def test_blocks_of_libraries(preloaded: Preloaded, compiled: Callable[[str], Path], case: str) -> None:
+    preloaded("deep_cases", str(compiled("deep_library")), case)
+
+
+def test_block_given_to_the_c_library(preloaded: Preloaded, compiled: Callable[[str], Path]) -> None:
+    """By a library that has been told to use no other's free (RTLD_DEEPBIND): the program ends, at once."""
+    finished = preloaded("deep_cases", str(compiled("deep_library")), "gives", check=False, limits="-c 0")
+    assert finished.returncode == -signal.SIGABRT
+    assert "invalid" in finished.stderr
+
+
 def test_without_mpi(runner: Runner) -> None:
     """A program without MPI gets no arena and loads no allocator."""
     maps = runner.run("cat", "/proc/self/maps", env={"LD_PRELOAD": str(runner.library())}).stdout
