@@ -50,7 +50,7 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
     "doctor": ("uml", ["tests/cli/test_module.py"]),
     "pages": (
         "6.1",
-        ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or dense"],
+        ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or sparse or dense"],
     ),
 }
 # That of them which the short form has.

@@ -14,6 +14,7 @@ from runner import Runner
 
 Compiled = Callable[[str], Path]
 SKIPPED = 77
+ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 SECCOMP = Path(__file__).resolve().parents[2] / "cli" / "seccomp.py"
 
 # How a host refuses file systems of our own: by a filter, of which nothing is tried; by a limit.
@@ -47,6 +48,15 @@ def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
 )
 def test_pages(case: Callable[..., Finished], name: str) -> None:
     case(name)
+
+
+@pytest.mark.parametrize("name", ["few", "sparse", "dense"])
+def test_pages_by_default(case: Callable[..., Finished], name: str) -> None:
+    """Where plain memory has huge pages without asking, so have blocks: whether they are dear is not asked. Where they
+    come on request they may be, and are missing then."""
+    if name == "dense" and not (ENABLED.exists() and "[always]" in ENABLED.read_text()):
+        pytest.skip("plain memory has no huge pages here by itself")
+    case(name, thp="auto")
 
 
 @pytest.mark.parametrize(("name", "thp"), [("scarce", "auto"), ("scarce_always", "always"), ("none", "never")])
