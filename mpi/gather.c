@@ -127,8 +127,11 @@ static OC_APART int serve_root(struct oc_comm *oc, const void *send, MPI_Count s
 	bind.pair = pair;
 	shape.stream = oc_streams(in.bytes);
 	blocks = (struct oc_blocks){.len = in.len, .off = in.off};
-	if (!failure)
+	bind.recv_whole = in.layout;
+	if (!failure) {
 		bind.recv_hole = oc_vbuffer_has_hole(&in);
+		oc_vbuffer_place(&in);
+	}
 	failure = oc_serve_blocks(oc, failure, &shape, &blocks, NULL, &bind);
 	oc_buffer_close(&out, false);
 	oc_vbuffer_part(&in, pair, false, &parted);

@@ -49,6 +49,9 @@ int oc_pairs_gather(struct oc_comm *oc, int prepared, const struct oc_vbuffer *o
 		bind.scratch_bytes = 2 * (size_t)oc->size * sizeof(uint64_t);
 		bind.scratch_init = ins->off;
 		bind.recv_hole = !prepared && oc_vbuffer_has_hole(in);
+		bind.recv_whole = in->layout;
+		if (!prepared)
+			oc_vbuffer_place(in);
 	} else if (!prepared) {
 		shape.bytes = outs->len[root];
 	}

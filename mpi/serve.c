@@ -195,5 +195,6 @@ int oc_serve_between(struct oc_comm *oc, int prepared, const struct oc_shape *sh
 	key.shape = *shape;
 	add(&key, blocks);
 	key.array[key.narrays++] = there;
+	bind->recv_whole = true;
 	return run(oc, &key, bind);
 }

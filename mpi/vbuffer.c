@@ -8,6 +8,7 @@
 #include "adapter.h"
 #include "buffer.h"
 #include "heap/heap.h"
+#include "heap/place.h"
 #include "heap/static_data.h"
 #include "type_sizes.h"
 
@@ -236,6 +237,16 @@ static int leave_hole(struct oc_vbuffer *v)
 	}
 	free(sorted);
 	return err;
+}
+
+void oc_vbuffer_place(const struct oc_vbuffer *v)
+{
+	for (int i = 0; i < v->n && !v->layout; i++) {
+		char *at = v->len[i] ? oc_heap_find(v->at + v->off[i], v->len[i]) : NULL;
+
+		if (at)
+			oc_heap_place(at, v->len[i]);
+	}
 }
 
 int oc_vbuffer_pack(struct oc_vbuffer *v)

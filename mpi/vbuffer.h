@@ -134,6 +134,9 @@ void oc_vbuffer_part(struct oc_vbuffer *v, const uint8_t *pair, bool sends, int 
  * in it. If it were but for its ends, which differ, that is an error in any case: in @pair. */
 bool oc_vbuffer_own(struct oc_vbuffer *v, int rank, MPI_Count count, MPI_Datatype type, bool sends,
 		    uint8_t *pair);
+/* Before peers write the blocks: their pages are this rank's first, and what lies between them
+ * stays untouched. A sequence in pieces is left to who serves it (recv_whole). */
+void oc_vbuffer_place(const struct oc_vbuffer *v);
 /* Makes it what peers may read: at, bytes and off[] may be others than before. */
 int oc_vbuffer_pack(struct oc_vbuffer *v);
 /* True if a page between the blocks, outside the shared heap, may not be there. */

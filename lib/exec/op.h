@@ -50,7 +50,8 @@ struct oc_bind {
 	enum oc_type type;
 	const struct oc_calc_given *given; /* instead of these, or NULL */
 	bool call;	 /* let the module copy a foreign send slot rather than stage it */
-	bool recv_whole; /* every page of the receive slot will be written, none is read only */
+	bool recv_whole; /* every page of the receive slot's bytes will be written, none is read
+			  * only */
 	bool recv_hole;	 /* pages of the receive slot may be none of the program's: do not pin it */
 };
 

@@ -7,7 +7,13 @@
 
 #include "exec/relay.h"
 #include "heap/heap.h"
+#include "heap/place.h"
 #include "heap/static_data.h"
+
+#define PAGE ((size_t)4096)
+
+/* Copying a shorter run takes hardly longer than a look at where it is. */
+#define PLACED_MIN ((uint64_t)1 << 10)
 
 static bool fits(const struct oc_layout *layout, size_t bytes)
 {
@@ -50,6 +56,56 @@ uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot, uint64_t origin)
 	memcpy(told, own.layout, oc_layout_size(own.layout->npieces));
 	told->origin = origin;
 	return OC_BOARD_PIECES | ((uintptr_t)told - oc_heap_range.base);
+}
+
+/* What is to be placed next: runs with no whole page between them. */
+struct stretch {
+	char *from;
+	char *end;
+};
+
+static void place_run(struct stretch *stretch, char *at, size_t len)
+{
+	if (at >= stretch->from && at < stretch->end + PAGE) {
+		if (at + len > stretch->end)
+			stretch->end = at + len;
+		return;
+	}
+	oc_heap_place(stretch->from, (size_t)(stretch->end - stretch->from));
+	*stretch = (struct stretch){at, at + len};
+}
+
+static void place_element(struct stretch *stretch, const struct oc_layout *layout, char *element)
+{
+	for (uint32_t i = 0; i < layout->npieces; i++) {
+		const struct oc_layout_piece *piece = &layout->piece[i];
+		uint64_t runs = oc_layout_runs(piece, piece[1].start);
+
+		for (uint64_t k = 0; k < runs; k++)
+			place_run(stretch,
+				  oc_layout_at(element, piece->at + (int64_t)k * piece->stride),
+				  piece->len);
+	}
+}
+
+void oc_pieces_place_recv(const struct oc_bind *bind, uint64_t origin)
+{
+	const struct oc_layout *layout = bind->recv_layout;
+	char *first = (char *)oc_heap_range.base + origin;
+	struct stretch stretch;
+
+	if (!layout) {
+		oc_heap_place(first, bind->recv_bytes);
+		return;
+	}
+	if (layout->bytes / layout->nruns < PLACED_MIN ||
+	    oc_heap_is_placed(oc_layout_at(first, layout->low),
+			      (size_t)(layout->high - layout->low)))
+		return;
+	stretch.from = stretch.end = oc_layout_at(first, layout->low);
+	for (uint64_t i = 0; i < layout->count; i++)
+		place_element(&stretch, layout, oc_layout_at(first, (int64_t)i * layout->extent));
+	oc_heap_place(stretch.from, (size_t)(stretch.end - stretch.from));
 }
 
 void oc_pieces_end(struct oc_op *op)

@@ -29,6 +29,11 @@ uint64_t oc_pieces_find(const struct oc_bind *bind, enum oc_slot slot);
 /* What the line says of a slot that is at @origin; OC_PIECES_NOWHERE if peers cannot be told. */
 uint64_t oc_pieces_offer(struct oc_op *op, enum oc_slot slot, uint64_t origin);
 
+/* Touches the pages that one's own receive slot, at @origin, has bytes in, before peers do
+ * (heap/place.h); not what lies between pieces, nor pieces so short that it would cost more than it
+ * is worth. */
+void oc_pieces_place_recv(const struct oc_bind *bind, uint64_t origin);
+
 /* Gives back what peers were told from. */
 void oc_pieces_end(struct oc_op *op);
 

@@ -28,7 +28,6 @@
 #include "exec/remote.h"
 #include "heap/heap.h"
 #include "heap/huge.h"
-#include "heap/place.h"
 #include "heap/promote.h"
 #include "heap/static_data.h"
 
@@ -190,8 +189,8 @@ int oc_slot_offer(struct oc_op *op)
 		if (line->recv == OC_PIECES_NOWHERE)
 			return -ENOMEM;
 		/* Peers may be about to write it. */
-		if (bind->recv_whole && !bind->recv_layout)
-			oc_heap_place((char *)oc_heap_range.base + recv, bind->recv_bytes);
+		if (bind->recv_whole)
+			oc_pieces_place_recv(bind, recv);
 	}
 	if (!op->plan->shape.eager)
 		oc_remote_offer(op, &flags);

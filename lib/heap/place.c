@@ -55,7 +55,7 @@ void oc_heap_place_destroy(void)
 	place.placed = NULL;
 }
 
-static bool is_placed(size_t first, size_t end)
+static bool are_placed(size_t first, size_t end)
 {
 	for (size_t i = first / OC_HEAP_BITS; i < oc_heap_words(end); i++) {
 		uint64_t bits = oc_heap_bits(i, first, end);
@@ -73,17 +73,30 @@ static void touch(char *p, size_t bytes)
 		__atomic_fetch_or(p + i, 0, __ATOMIC_RELAXED);
 }
 
+static size_t first_page(const char *p)
+{
+	return (size_t)(p - place.base) / OC_HEAP_PAGE;
+}
+
+static size_t end_page(const char *p, size_t bytes)
+{
+	return first_page(p + bytes - 1) + 1;
+}
+
+bool oc_heap_is_placed(const char *p, size_t bytes)
+{
+	return !place.placed || !bytes || are_placed(first_page(p), end_page(p, bytes));
+}
+
 void oc_heap_place(char *p, size_t bytes)
 {
 	size_t first, end;
 	char *at;
 
-	if (!place.placed || !bytes)
+	if (oc_heap_is_placed(p, bytes))
 		return;
-	first = (size_t)(p - place.base) / OC_HEAP_PAGE;
-	end = (size_t)(p + bytes - 1 - place.base) / OC_HEAP_PAGE + 1;
-	if (is_placed(first, end))
-		return;
+	first = first_page(p);
+	end = end_page(p, bytes);
 	at = place.base + first * OC_HEAP_PAGE;
 	if (place.populates)
 		oc_quiet_madvise(at, (end - first) * OC_HEAP_PAGE, MADV_POPULATE_WRITE);
@@ -95,7 +108,7 @@ void oc_heap_place(char *p, size_t bytes)
 
 void oc_heap_place_forget(char *p, size_t bytes)
 {
-	size_t first = (size_t)(p - place.base) / OC_HEAP_PAGE;
+	size_t first = first_page(p);
 	size_t end = first + bytes / OC_HEAP_PAGE;
 
 	if (!place.placed)

@@ -2,6 +2,7 @@
 #ifndef OC_HEAP_PLACE_H
 #define OC_HEAP_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -19,6 +20,9 @@ void oc_heap_place_destroy(void);
  * has touched; the content stays. What was placed once is remembered: then it is a look
  * at a bit a page. Any thread; errno may change. */
 void oc_heap_place(char *p, size_t bytes);
+
+/* Whether that would do nothing. Any thread. */
+bool oc_heap_is_placed(const char *p, size_t bytes);
 
 /* The pages of [p, p + bytes), whole ones, were given back. */
 void oc_heap_place_forget(char *p, size_t bytes);

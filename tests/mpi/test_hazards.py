@@ -352,12 +352,19 @@ def test_init_that_does_not_synchronise(runner: Runner, programs: Programs, who:
     assert len(stats(path)) == 3
 
 
-def test_placement(runner: Runner, program: MakeProgram) -> None:
-    """First touch decides the NUMA node, and no peer's touch is the first. Guests have more than one node."""
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_placement(runner: Runner, program: MakeProgram, ranks: int) -> None:
+    """First touch decides the NUMA node, and no peer's touch is the first. Guests have more than one node, and two
+    cores: of two ranks those who send messages copy half of them."""
     nodes = Path("/sys/devices/system/node/has_memory")
     if not nodes.exists() or nodes.read_text().strip() != "0-1":
         pytest.skip("wants two NUMA nodes with memory")
-    runner.mpirun(3, program("placement"), "2", timeout=300)
+    runner.mpirun(ranks, program("placement"), "2", timeout=300)
+
+
+def test_memory_between_blocks(runner: Runner, program: MakeProgram) -> None:
+    """What a Gatherv leaves out is not there when it is over."""
+    runner.mpirun(2, program("placement"), "1")
 
 
 def test_fresh_receive_buffers(runner: Runner, program: MakeProgram) -> None:
