@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The ABI of the MPI 5 standard, which several MPIs have beside their own: MPICH 5 and Intel MPI
- * do. */
+/* The ABI of the MPI 5 standard, which several MPIs have beside their own: MPICH 5, Intel MPI and
+ * Open MPI 6 do. */
 #include "abi_constant.h"
 
 #include <errno.h>

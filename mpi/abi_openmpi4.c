@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Open MPI 4 and 5: handles are addresses of objects in libmpi.so.40. */
+/* Open MPI 4, 5 and 6: handles are addresses of objects in libmpi.so.40. */
 #include "abi.h"
 
 #include <errno.h>

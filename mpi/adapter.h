@@ -31,13 +31,9 @@
  * through a tool linked below us first, if there is one. */
 #define OC_EXPORT __attribute__((visibility("default")))
 
-/* Calls with large counts. Where the ABI has none, a program that looks for them must not find
- * ours. */
-#ifdef OC_ABI_LARGE
+/* Calls with large counts. Where the MPI has none, a program that looks for them must not find
+ * ours: there is a library without them (preload/meson.build). */
 #define OC_EXPORT_LARGE OC_EXPORT
-#else
-#define OC_EXPORT_LARGE static inline
-#endif
 
 /* One body for both forms of a call, the plain of which must not pay for the large one. */
 #define OC_BOTH inline __attribute__((always_inline))

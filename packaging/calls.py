@@ -34,7 +34,7 @@ COLLECTIVES = (
 TRANSFERS = ("Put", "Get", "Rput", "Rget")
 #: Those that count nothing, and so have no form with large counts.
 UNCOUNTED = ("Barrier",)
-#: Libraries of ABIs that may lack the large forms.
+#: Libraries for MPIs that lack the large forms.
 BEFORE_MPI_4 = ("openmpi4", "openmpi4-mpi3")
 
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import longform
 from job import Finished, Job
+from onecopy import mpi as mpis
 
 ROOT = Path(__file__).resolve().parent.parent
 PRELOAD = "preload/libonecopy-{abi}.so"
@@ -64,6 +67,14 @@ class Mpi:
 OPEN_MPI = Mpi("openmpi", "openmpi4", "mpirun", "mpicc", "mpifort", lambda n, v: ["-x", f"{n}={v}"], MPI_ENV)
 
 
+@functools.cache
+def library_of_launcher(mpirun: str) -> str:
+    """What `onecopy run` chooses for the MPI of a launcher, as in libonecopy-NAME.so; "" where it does not tell."""
+    found = shutil.which(mpirun)
+    abi = mpis.abi_of_launcher(Path(found)) if found else None
+    return (abi and abi.name) or ""
+
+
 def build_dir() -> Path:
     return Path(os.environ.get("ONECOPY_BUILD", ROOT / "build")).resolve()
 
@@ -100,7 +111,10 @@ class Runner:
     def library(self, preload: bool | str = True) -> Path | None:
         """The preload library of the MPI, or another one of the build, in whose name {abi} stands for the MPI's."""
         name = PRELOAD if preload is True else preload
-        return self.build / name.format(abi=self.mpi.abi) if name else None
+        abi = self.mpi.abi
+        if name == PRELOAD and abi == OPEN_MPI.abi:
+            abi = library_of_launcher(self.mpi.mpirun) or abi
+        return self.build / name.format(abi=abi) if name else None
 
     def mpirun_argv(self, ranks: int, *argv: str | Path, preload: bool | str = True) -> list[str]:
         # For the ranks, which these tests are about, and not for mpirun.

@@ -3,8 +3,8 @@
 #define OC_ABI_OPENMPI4_MPI_H
 
 /*
- * What mpi/ needs of the binary interface of Open MPI 4 and 5: handles are addresses of objects in
- * the library, which mpi/abi_openmpi4.c looks up, so none of them has a name here. Libraries:
+ * What mpi/ needs of the binary interface of Open MPI 4, 5 and 6: handles are addresses of objects
+ * in the library, which mpi/abi_openmpi4.c looks up, so none of them has a name here. Libraries:
  * libmpi.so.40.
  */
 #include <stddef.h>
@@ -23,7 +23,7 @@ typedef struct ompi_message_t *MPI_Message;
 typedef struct ompi_op_t *MPI_Op;
 typedef struct ompi_request_t *MPI_Request;
 typedef struct ompi_win_t *MPI_Win;
-typedef struct ompi_instance_t *MPI_Session; /* Open MPI 5 */
+typedef struct ompi_instance_t *MPI_Session; /* from Open MPI 5 on */
 
 typedef struct ompi_status_public_t {
 	int MPI_SOURCE;
@@ -115,6 +115,7 @@ typedef struct ompi_status_public_t {
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 
 #include "../calls.inc"
+#include "../calls_large.inc" /* from Open MPI 6 on */
 #include "../calls_sessions.inc"
 
 #endif

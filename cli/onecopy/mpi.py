@@ -17,16 +17,17 @@ from onecopy import elf, python, script
 
 #: soname of the MPI library -> (our name of its binary interface, what people call it)
 ABIS = {
-    "libmpi.so.40": ("openmpi4", "Open MPI 4 or 5"),
+    "libmpi.so.40": ("openmpi4", "Open MPI 4, 5 or 6"),
     "libmpi.so.12": ("mpich", "MPICH or Intel MPI"),
     "libmpich.so.12": ("mpich", "MPICH"),  # Debian's name
     "libmpi_abi.so.0": ("mpi5", "the MPI 5 standard ABI"),
     "libmpi_abi.so.1": ("mpi5", "the MPI 5 standard ABI"),
 }
-#: Beside a binary interface's name: where the MPI has what MPI 3 has, and a program asks it for more.
-MPI_3 = "-mpi3"
-#: A call that came with MPI 4, among the names of programs and libraries, perhaps as the end of PMPI_Session_init.
-FROM_MPI_4 = b"MPI_Session_init\0"
+#: Beside a binary interface's name: where the MPI has what MPI 3 has, and a program asks it for more; where it has what
+#: MPI 4 has, large counts, too.
+MPI_3, MPI_4 = "-mpi3", "-mpi4"
+#: Calls that came with MPI 4, among the names of programs and libraries, perhaps as the end of PMPI_Session_init.
+SESSION, LARGE_COUNT = b"MPI_Session_init\0", b"MPI_Bcast_c\0"
 #: Of a program without an MPI, for which every library will do.
 ANY = "any"
 #: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
@@ -51,7 +52,7 @@ class Abi(NamedTuple):
     @property
     def interface(self) -> str:
         """The same for all programs of an MPI; "" for one nobody has heard of."""
-        return (self.name or "").removesuffix(MPI_3)
+        return (self.name or "").removesuffix(MPI_3).removesuffix(MPI_4)
 
 
 class Refusal(NamedTuple):
@@ -119,15 +120,19 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
     return None
 
 
-def _asks_for_more(path: Path, program: elf.Elf) -> bool:
-    """Whether a program names a call of MPI 4 that the Open MPI which the dynamic loader finds for it has not got."""
-    if FROM_MPI_4 not in program.strings:
-        return False
-    found = [Path(file) for name, file in linked_libraries(path) if file and ABIS.get(name, ("",))[0] == "openmpi4"]
+def _for_its_version(abi: Abi | None, path: Path, program: elf.Elf) -> Abi | None:
+    """The same, for Open MPI with the name of the library that shows what the one has that the dynamic loader finds."""
+    if not abi or abi.name != "openmpi4":
+        return abi
+    found = [Path(file) for name, file in linked_libraries(path) if file and ABIS.get(name, ("",))[0] == abi.name]
     try:
-        return bool(found) and FROM_MPI_4 not in elf.read(found[0]).strings
+        has = elf.read(found[0]).strings if found else b""
     except elf.NotElfError:
-        return False
+        return abi
+    if LARGE_COUNT in has:
+        return abi._replace(name=abi.name + MPI_4)
+    lacks = found and SESSION in program.strings and SESSION not in has
+    return abi._replace(name=abi.name + MPI_3) if lacks else abi
 
 
 def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
@@ -137,9 +142,7 @@ def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
     abi = _abi_of_names(program.needed, path)
     if not abi and not is_launcher(path):  # a launcher is no MPI program, whatever it loads
         abi = _abi_of_names([name for name, _ in linked_libraries(path)], path)
-    if abi and abi.name == "openmpi4" and _asks_for_more(path, program):
-        return abi._replace(name=abi.name + MPI_3)
-    return abi
+    return _for_its_version(abi, path, program)
 
 
 def sends_by_itself(path: Path) -> bool:
@@ -171,9 +174,10 @@ def abi_of_launcher(path: Path) -> Abi | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     if match := re.search(r"(?:Open MPI|OpenRTE)\)?\s+v?(\d+)\.", text):
-        return (
-            Abi(*ABIS["libmpi.so.40"], path) if int(match[1]) in (3, 4, 5) else Abi(None, f"Open MPI {match[1]}", path)
-        )
+        abi = Abi(*ABIS["libmpi.so.40"], path)
+        if match[1] == "6":
+            return abi._replace(name=f"{abi.name}{MPI_4}")
+        return abi if match[1] in ("3", "4", "5") else Abi(None, f"Open MPI {match[1]}", path)
     if re.search(r"HYDRA|Intel\(R\) MPI|MPICH", text):
         return Abi(*ABIS["libmpi.so.12"], path)
     return None
@@ -245,8 +249,8 @@ def _abi_of_script(words: Sequence[str], depth: int) -> Abi | None:
         except elf.NotElfError:
             continue
         # What the system brings is linked with an MPI directly, if at all: ldd for every command would take long.
-        direct = path.parent in SYSTEM
-        if abi := _abi_of_names(program.needed, path) if direct else abi_of_program(path, program):
+        likely = path.parent not in SYSTEM or _abi_of_names(program.needed, path)
+        if likely and (abi := abi_of_program(path, program)):
             return abi
     return _abi_of_starters(paths, depth) or next(filter(None, map(abi_of_launcher, filter(is_launcher, paths))), None)
 

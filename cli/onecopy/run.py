@@ -24,7 +24,7 @@ from onecopy import elf, install, launch, libc, mpi, openmpi, start
 
 MECHANISMS = ("heap", "map", "kcopy", "cma", "staged")
 NOT_FOUND, NOT_EXECUTABLE = 127, start.NOT_EXECUTABLE  # the shell's statuses for these
-OPEN_MPI = {install.preload_name("openmpi4" + version) for version in ("", mpi.MPI_3)}
+OPEN_MPI = {install.preload_name("openmpi4" + version) for version in ("", mpi.MPI_3, mpi.MPI_4)}
 #: The library of a sanitizer, gcc's or clang's.
 SANITIZER = re.compile(r"lib(\w*san|clang_rt\.\w+)\b")
 #: Options that take the next word as their value; all others stand alone or use "=".

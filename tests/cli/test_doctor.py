@@ -259,7 +259,7 @@ def test_a_program_of_the_mpi(onecopy: Command, fake_mpi: Path, compile_c: Calla
     program = compile_c("prog", MAIN, fake_mpi / "libmpi.so.40")
     facts = about(onecopy, fake_mpi, program)
     assert "why" not in facts
-    assert facts["mpi"] == f"Open MPI 4 or 5, linked: {fake_mpi / 'libmpi.so.40'}"
+    assert facts["mpi"] == f"Open MPI 4, 5 or 6, linked: {fake_mpi / 'libmpi.so.40'}"
     assert facts["preload"].endswith("libonecopy-openmpi4.so")
     assert "dynamically linked" in facts["kind"]
     compile_c(
@@ -296,7 +296,7 @@ def test_launcher_of_a_program(
     assert "note" not in facts
     facts = target.examine(str(other))
     assert facts["launcher"] == ""
-    assert facts["note"] == f"{fake_mpi}/mpirun belongs to Open MPI 4 or 5: start it by the launcher of its own MPI"
+    assert facts["note"] == f"{fake_mpi}/mpirun belongs to Open MPI 4, 5 or 6: start it by the launcher of its own MPI"
     _, verdict = doctor.judge_program(True, "good", facts)
     assert verdict.endswith("by the launcher of its own MPI, which is not in PATH")
     for launcher, said in (
@@ -307,7 +307,7 @@ def test_launcher_of_a_program(
         launcher.chmod(0o755)
         facts = target.examine(str(other))
         assert facts["launcher"] == said + launcher.name
-        assert facts["note"].endswith(f"Open MPI 4 or 5: {said}{launcher.name} is its own")
+        assert facts["note"].endswith(f"Open MPI 4, 5 or 6: {said}{launcher.name} is its own")
         _, verdict = doctor.judge_program(True, "good", facts)
         assert verdict == f"good; start it by: onecopy run {facts['launcher']} -n N {other}"
 

@@ -78,21 +78,26 @@ def test_calls_the_mpi_has_not_got(compile_c: Compile, fake_mpi: Path, tmp_path:
     """Of a program that asks by weak references, and one that does not; by an Open MPI with them, and one without."""
     newer = tmp_path / "newer"
     newer.mkdir()
+    newest = tmp_path / "newest"
+    newest.mkdir()
     source = "int MPI_Init(void) { return 0; } int MPI_Session_init(void) { return 0; }"
-    library = compile_c("libmpi.so.40", source, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
-    library.rename(newer / library.name)
+    for where, more in ((newer, ""), (newest, "int MPI_Bcast_c(void) { return 0; }")):
+        library = compile_c("libmpi.so.40", source + more, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
+        library.rename(where / library.name)
     asks = "int MPI_Session_init(void) __attribute__((weak)); "
     asks += MAIN.replace("MPI_Init();", "MPI_Session_init ? 1 : MPI_Init();")
     for main, where, name in (
         (asks, fake_mpi, "openmpi4-mpi3"),
         (asks, newer, "openmpi4"),
         (MAIN, fake_mpi, "openmpi4"),
+        (asks, newest, "openmpi4-mpi4"),
+        (MAIN, newest, "openmpi4-mpi4"),
     ):
         program = compile_c("program", main, where / "libmpi.so.40", f"-Wl,-rpath,{where}")
         mpi.linked_libraries.cache_clear()
         abi, refusal = mpi.detect([str(program)])
         assert abi is not None
-        assert (abi.name, refusal) == (name, None)
+        assert (abi.name, abi.interface, refusal) == (name, "openmpi4", None)
 
 
 @pytest.mark.parametrize("soname", ["libucp.so.0", "libuct.so.0", "libfabric.so.1"])
@@ -128,6 +133,8 @@ def test_messages_without_an_mpi(
     ("said", "name"),
     [
         ("mpirun (Open MPI) 5.0.11", "openmpi4"),
+        ("mpirun (Open MPI) 6.0.0rc2", "openmpi4-mpi4"),
+        ("mpirun (Open MPI) 7.0.0", None),
         ("mpiexec (OpenRTE) 2.1.1", None),
         ("mpiexec (OpenRTE) 4.1.4", "openmpi4"),
         ("HYDRA build details:", "mpich"),

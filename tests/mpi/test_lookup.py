@@ -59,8 +59,8 @@ def test_foreign_functions(runner: Runner, library: str, link: bool) -> None:
 
 
 def test_weak_references(runner: Runner, program: MakeProgram) -> None:
-    """A program that asks so whether the MPI has sessions is not told that it has because the library has them: the one
-    that `onecopy run` chooses for it (tests/cli/test_mpi.py) has not, either."""
+    """A program that asks so whether the MPI has sessions and large counts is not told that it has because the library
+    has them: the one that `onecopy run` chooses for it (tests/cli/test_mpi.py) has not, either."""
     binary = program("weak", "-Wno-deprecated-non-prototype")
     alone = runner.mpirun(2, binary, preload=False).stdout
     library = "preload/libonecopy-openmpi4-mpi3.so" if alone.startswith("0000") else True
