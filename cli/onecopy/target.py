@@ -14,6 +14,8 @@ from onecopy import elf, mpi, run, script
 #: What a program that looks MPI up by itself, with dlopen and dlsym, has among its strings.
 LOOKED_UP = re.compile(rb"\0(libmpi(?:ch|_abi)?\.so[.\d]*)\0")
 READ_MOST = 256 << 20
+#: What libmpi_abi.so of Open MPI 6 needs.
+OPEN_MPI = "libopen_mpi.so."
 #: What launchers are called: everywhere, and on Debian, where those of several MPIs are beside each other.
 LAUNCHERS = ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra")
 #: Interpreters whose MPI comes with a module: mpi4py, Rmpi, Perl's.
@@ -102,9 +104,12 @@ def examine(word: str) -> dict[str, Any]:
 
 def _launcher(path: Path, abi: mpi.Abi) -> str:
     """A launcher of the program's MPI: of the installation that its library is in, else one in PATH. "" for none."""
+    linked = mpi.linked_libraries(path)
     # Of the standard's ABI there are libraries, which have the launcher of their MPI.
-    names = (abi.interface, "mpich") if abi.interface == "mpi5" else (abi.interface,)
-    libraries = [Path(file) for name, file in mpi.linked_libraries(path) if file and mpi.LIBRARY.match(name)]
+    names: tuple[str, ...] = (abi.interface,)
+    if abi.interface == "mpi5":
+        names = ("openmpi4",) if any(name.startswith(OPEN_MPI) for name, _ in linked) else ("mpi5", "mpich")
+    libraries = [Path(file) for name, file in linked if file and mpi.LIBRARY.match(name)]
     beside = [str(file.parent.parent / "bin" / name) for file in libraries for name in LAUNCHERS]
     found = map(shutil.which, (*beside, *LAUNCHERS))
     for launcher in filter(None, found):

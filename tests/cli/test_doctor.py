@@ -312,6 +312,31 @@ def test_launcher_of_a_program(
         assert verdict == f"good; start it by: onecopy run {facts['launcher']} -n N {other}"
 
 
+@pytest.mark.parametrize(("below", "launcher"), [("", ""), ("libopen_mpi.so.40", "mpirun")])
+def test_launcher_of_the_standards_abi(
+    monkeypatch: pytest.MonkeyPatch,
+    fake_mpi: Path,
+    stub_libs: Path,
+    compile_c: Callable[..., Path],
+    tmp_path: Path,
+    below: str,
+    launcher: str,
+) -> None:
+    """It is that of the MPI whose library it is: Open MPI's is known by what it needs."""
+    shared = ("-shared", "-fPIC", f"-Wl,-rpath,{tmp_path}")
+    needs = [compile_c(below, "int below(void) { return 0; }", *shared, f"-Wl,-soname,{below}")] if below else []
+    source = "int MPI_Init(void) { return 0; }"
+    library = compile_c("libmpi_abi.so.1", source, *shared, "-Wl,-soname,libmpi_abi.so.1", "-Wl,--no-as-needed", *needs)
+    program = compile_c("prog", MAIN, library, f"-Wl,-rpath,{tmp_path}")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/ldd").symlink_to(shutil.which("ldd") or "/usr/bin/ldd")
+    monkeypatch.setenv("PATH", f"{fake_mpi}:{tmp_path}/tools")
+    monkeypatch.setenv("ONECOPY_LIBDIR", str(stub_libs))
+    facts = target.examine(str(program))
+    assert facts["preload"].endswith("libonecopy-mpi5.so")
+    assert (facts["launcher"], "note" in facts) == (launcher, not launcher)
+
+
 def test_programs_that_cannot_be_helped(onecopy: Command, fake_mpi: Path, compile_c: Callable[..., Path]) -> None:
     empty = "int main(void) { return 0; }"
     static = about(onecopy, fake_mpi, compile_c("static", empty, "-static"))
