@@ -22,6 +22,7 @@ LENGTH = 256 << 10  # several pages, more than one batch of the kernel's
 PR_GET_DUMPABLE = 3
 MIMALLOC = ("libmimalloc.so.2", "libmimalloc.so.2.0", "libmimalloc.so.3")
 MIMALLOC_OLDEST = 209  # exclusive arenas: 2.0.9
+MIMALLOC_TOO_NEW = 30500  # 3.5: lib/heap/mimalloc.c
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -143,6 +144,8 @@ def mimalloc(_: Side) -> dict[str, Any]:
         version = library.mi_version()
         if version < MIMALLOC_OLDEST:
             return {"errno": 0, "what": f"{name} is version {version}: exclusive arenas came with 2.0.9"}
+        if version >= MIMALLOC_TOO_NEW:
+            return {"errno": 0, "what": f"{name} is version {version}: from 3.5 on children of fork may die of it"}
         return {"name": name, "version": version}
     return {"errno": 0, "what": "no libmimalloc.so.2 or .3"}
 

@@ -12,6 +12,10 @@
  * the page goes from one thread to another, which is repaired in upstream's commit 5d98acad,
  * and then frees such a block at the wrong place: blocks overlap. There it is not asked for
  * any: oc_mi_memalign().
+ *
+ * 3.6 (Debian's unstable) is not served: in a child of fork its handler, and its destructor at
+ * exit, go through records of the arena, where a child has its blocks and nothing else (fork.c).
+ * The last before it that was looked at is 3.4.
  */
 #include "heap/mimalloc.h"
 
@@ -27,6 +31,8 @@
 
 /* How blocks of a page and more are aligned by themselves, at present. */
 #define NATURAL ((size_t)128)
+
+#define TOO_NEW 30500
 
 struct oc_mi oc_mi;
 
@@ -44,8 +50,8 @@ static union {
 	struct oc_mi_heap *(*by_pointer)(void *id);
 } heap_new;
 
-/* mi_version() has two digits of minor and patch up to 3.1, three since:
- * 209 is 2.0.9, 315 is 3.1.5, 3207 is 3.2.7. */
+/* mi_version() has one digit of the minor and the patch each at first, then one and two, then two
+ * of each: 209 is 2.0.9, 315 is 3.1.5, 3207 is 3.2.7, 30400 is 3.4.0. */
 static int version_minor_of_3(int version)
 {
 	return version < 1000 ? version / 10 % 10 : version / 100 % 10;
@@ -94,6 +100,11 @@ int oc_mi_load(const char **why)
 	if (version < 209 || !manage_memory || !heap_new.symbol || !oc_mi.malloc || !oc_mi.zalloc ||
 	    !oc_mi.memalign || !oc_mi.free || !oc_mi.usable_size) {
 		*why = "libmimalloc is too old: exclusive arenas came with 2.0.9";
+		dlclose(lib);
+		return -ENOENT;
+	}
+	if (version >= TOO_NEW) {
+		*why = "libmimalloc is too new: from 3.5 on children of fork may die of it";
 		dlclose(lib);
 		return -ENOENT;
 	}

@@ -131,3 +131,29 @@ def test_allocator_beside_the_library(runner: Runner, compiled: Callable[[str], 
     assert allocators(library) == {str(beside)}
     beside.write_bytes(b"no library")
     assert allocators(library) == {of_system}
+
+
+#: A mimalloc that says which version it is, and has all that is asked of one.
+ALLOCATOR = """
+int mi_version(void) { return VERSION; }
+void *mi_manage_os_memory_ex, *mi_heap_new_in_arena, *mi_heap_malloc, *mi_heap_zalloc, *mi_heap_malloc_aligned;
+void *mi_free, *mi_usable_size;
+"""
+
+
+@pytest.mark.parametrize(("version", "why"), [(208, "too old"), (30600, "too new")])
+def test_allocator_of_another_version(
+    runner: Runner, compiled: Callable[[str], Path], tmp_path: Path, version: int, why: str
+) -> None:
+    """There is no shared heap then, and the program runs."""
+    source = tmp_path / "allocator.c"
+    source.write_text(ALLOCATOR)
+    allocator = tmp_path / "libonecopy-mimalloc.so"
+    runner.run("cc", "-shared", "-fPIC", f"-DVERSION={version}", "-o", allocator, source)
+    built = runner.library()
+    assert built
+    library = Path(shutil.copy(built, tmp_path))
+    env = {"LD_PRELOAD": f"{library}:{compiled('marker')}", "ONECOPY_VERBOSE": "1"}
+    done = runner.run("cat", "/proc/self/maps", env=env)
+    assert "onecopy-heap" not in done.stdout
+    assert f"libmimalloc is {why}" in done.stderr
