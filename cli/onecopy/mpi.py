@@ -120,29 +120,33 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
     return None
 
 
-def _for_its_version(abi: Abi | None, path: Path, program: elf.Elf) -> Abi | None:
-    """The same, for Open MPI with the name of the library that shows what the one has that the dynamic loader finds."""
+def _for_its_version(abi: Abi | None, path: Path, program: elf.Elf, library: Path | None) -> Abi | None:
+    """The same, for Open MPI with the name of the library that shows what this one has: @library, or what the dynamic
+    loader finds for the program."""
     if not abi or abi.name != "openmpi4":
         return abi
-    found = [Path(file) for name, file in linked_libraries(path) if file and ABIS.get(name, ("",))[0] == abi.name]
+    if library is None:
+        names = linked_libraries(path)
+        library = next((Path(file) for name, file in names if file and ABIS.get(name, ("",))[0] == abi.name), None)
     try:
-        has = elf.read(found[0]).strings if found else b""
+        has = elf.read(library).strings if library else b""
     except elf.NotElfError:
         return abi
     if LARGE_COUNT in has:
         return abi._replace(name=abi.name + MPI_4)
-    lacks = found and SESSION in program.strings and SESSION not in has
+    lacks = library and SESSION in program.strings and SESSION not in has
     return abi._replace(name=abi.name + MPI_3) if lacks else abi
 
 
-def abi_of_program(path: Path, program: elf.Elf) -> Abi | None:
-    """By the soname of the MPI library, linked directly or through other libraries."""
+def abi_of_program(path: Path, program: elf.Elf, library: Path | None = None) -> Abi | None:
+    """By the soname of the MPI library, linked directly or through other libraries. @library: its file, where another
+    than the dynamic loader's is loaded before."""
     if program.is_static:
         return None
     abi = _abi_of_names(program.needed, path)
     if not abi and not is_launcher(path):  # a launcher is no MPI program, whatever it loads
         abi = _abi_of_names([name for name, _ in linked_libraries(path)], path)
-    return _for_its_version(abi, path, program)
+    return _for_its_version(abi, path, program, library)
 
 
 def sends_by_itself(path: Path) -> bool:
@@ -233,9 +237,11 @@ def _linked(paths: Sequence[Path]) -> tuple[Abi | None, Refusal | None]:
 
 
 def _abi_of_python(path: Path) -> Abi | None:
-    module = python.extension(path)
+    found = python.extension(path)
+    if not found:
+        return None
     try:
-        return abi_of_program(module, elf.read(module)._replace(interpreter="")) if module else None
+        return abi_of_program(found.module, elf.read(found.module)._replace(interpreter=""), found.library)
     except elf.NotElfError:
         return None
 

@@ -114,6 +114,22 @@ def test_mpi4py(
     assert (abi.name, abi.source) == (name, module)
 
 
+def test_mpi4py_that_loads_a_library(compile_c: Compile, fake_mpi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As PyPI's does, to choose its module: what it asks for is looked for in that library, and not in the one that the
+    dynamic loader finds for the module."""
+    source = "int MPI_Init(void) { return 0; } int MPI_Session_init(void) { return 0; }"
+    newer = compile_c("libmpi.so.40", source, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
+    asks = "int MPI_Session_init(void) __attribute__((weak)); int use(void) { return MPI_Session_init != 0; }"
+    library = fake_mpi / "libmpi.so.40"
+    flags = ("-shared", "-fPIC", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{fake_mpi}")
+    module = compile_c("site/mpi4py/MPI.abi3.so", asks, *flags)
+    (module.parent / "__init__.py").write_text("import ctypes, os\nctypes.CDLL(os.environ['MPI4PY_LIBMPI'])\n")
+    monkeypatch.setenv("PYTHONPATH", str(module.parent.parent))
+    for loaded, name in ((newer, "openmpi4"), (library, "openmpi4-mpi3")):
+        monkeypatch.setenv("MPI4PY_LIBMPI", str(loaded))
+        assert name_of(fake_mpi / "mpirun", sys.executable, "-c", "from mpi4py import MPI") == name
+
+
 def test_python_without_mpi4py(fake_mpi: Path, tmp_path: Path) -> None:
     python = script(tmp_path / "python3", "#!/bin/sh\necho\n")
     assert name_of(fake_mpi / "mpirun", python, "x.py") == "openmpi4"
