@@ -49,12 +49,16 @@ class Suite:
     """One suite of the archive, such as trixie or trixie-backports, with its own apt state in `directory`.
 
     A suite that is no whole Debian by itself, as backports are not, names the one below it as `base`. With `installed`,
-    dpkg's file of a system, packages are fetched for that system: what it has already is not fetched.
+    dpkg's file of a system, packages are fetched for that system: what it has already is not fetched. One of `sources`
+    has none but the packages' sources.
     """
 
-    def __init__(self, name: str, directory: Path, base: str = "", installed: Path | None = None) -> None:
+    def __init__(
+        self, name: str, directory: Path, base: str = "", installed: Path | None = None, *, sources: bool = False
+    ) -> None:
         self.name = name
         self.base = base
+        self.types = "deb-src" if sources else "deb"
         self.directory = directory
         self.status = installed or directory / "status"
         self.debs = directory / "cache" / "archives"
@@ -104,7 +108,8 @@ class Suite:
         if not self.status.exists():
             self.status.touch()
         (self.directory / "sources" / "debian.sources").write_text(
-            f"Types: deb\nURIs: {mirror()}\nSuites: {self.name} {self.base}\nComponents: main\nSigned-By: {KEYRING}\n"
+            f"Types: {self.types}\nURIs: {mirror()}\nSuites: {self.name} {self.base}\n"
+            f"Components: main\nSigned-By: {KEYRING}\n"
         )
         self._apt("apt-get", "update")
 
@@ -122,6 +127,11 @@ class Suite:
         """The package's file, without what it depends on."""
         self._apt("apt-get", "download", package, cwd=self.debs)
         return max(self.debs.glob(f"{package}_*.deb"), key=os.path.getmtime)
+
+    def original(self, package: str) -> Path:
+        """What a source package is made of before Debian changes it, as an archive."""
+        self._apt("apt-get", "source", "--download-only", "--tar-only", package, cwd=self.debs)
+        return max(self.debs.glob(f"{package}_*.orig.tar.*[!c]"), key=os.path.getmtime)
 
     def fetch(self, *packages: str) -> None:
         """Downloads the packages and all they depend on into `debs`; package/suite names which suite's is meant."""
