@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Copies by DMA engines that have fewer descriptors than pieces are to be moved. */
+/* Copies by DMA engines that have fewer descriptors than pieces are to be moved, or fall silent:
+ * who has to wait for them. */
+#include "dev.h"
 #include "softdma.h"
 
 #include <unistd.h>
@@ -128,12 +130,76 @@ static void silent_in_line(void)
 		km_pause();
 }
 
+/* A child that closes its file with a copy on the engine. *cookie: its region's. */
+static pid_t closing(bool knem, uint64_t *cookie)
+{
+	int way[2];
+	pid_t pid;
+
+	KM_OK(pipe(way));
+	pid = km_fork();
+	if (!pid) {
+		uint8_t *p = km_pages(BYTES), *q = km_pages(BYTES);
+		int fd = knem ? kn_open() : dv_open();
+		volatile void *words;
+
+		if (knem) {
+			*cookie = kn_create(fd, p, BYTES, KN_RW, 0);
+			words = kn_array(fd, 4096);
+			KM_EQ(kn_inline_async(fd, *cookie, 0, q, BYTES, false,
+					      DMA | KNEM_FLAG_ASYNCDMACOMPLETE, 0),
+			      KNEM_STATUS_PENDING);
+		} else {
+			*cookie = dv_create(fd, p, BYTES, DV_RW);
+			words = dv_async(fd, 1, -1);
+			KM_OK(dv_read_async(fd, *cookie, 0, q, BYTES, 0, ONECOPY_COPY_DMA));
+		}
+		KM_EQ(write(way[1], cookie, sizeof(*cookie)), sizeof(*cookie));
+		KM_OK(munmap((void *)words, 4096));
+		KM_OK(close(fd));
+		_exit(0);
+	}
+	KM_OK(close(way[1]));
+	KM_EQ(read(way[0], cookie, sizeof(*cookie)), sizeof(*cookie));
+	KM_OK(close(way[0]));
+	return pid;
+}
+
+/* Who closes a file waits for the engine; peers do not: they find none of its regions any more. */
+static void gone_while_closing(void)
+{
+	for (int knem = 0; knem < 2; knem++) {
+		double until = km_now() + (km_slow() ? 60 : 10);
+		int peer = dv_open();
+		uint64_t cookie;
+		uint8_t byte;
+		pid_t pid;
+
+		sd_prepare();
+		/* Its silence lasts longer than we wait. */
+		KM_TRUE(km_write_text(SD_ONECOPY "dmatimeout", "120000"));
+		sd_set("hang_every", "1");
+		pid = closing(knem, &cookie);
+		while (dv_read(peer, cookie, 0, &byte, 1) == 1) {
+			KM_TRUE(km_now() < until);
+			km_pause();
+		}
+		KM_EQ(errno, ENOENT);
+		KM_TRUE(km_becomes(pid, 'D'));
+		sd_set("hang_every", "0");
+		sd_set("resume", "1");
+		km_join(pid);
+		KM_OK(close(peer));
+	}
+}
+
 static const struct km_case cases[] = {
-	{"returns_early", returns_early},
-	{"merged", merged},
-	{"killed_in_line", killed_in_line},
-	{"silent_in_line", silent_in_line},
-	{NULL},
+	{.name = "returns_early", .run = returns_early},
+	{.name = "merged", .run = merged},
+	{.name = "killed_in_line", .run = killed_in_line},
+	{.name = "silent_in_line", .run = silent_in_line},
+	{.name = "gone_while_closing", .run = gone_while_closing},
+	{0},
 };
 
 int main(int argc, char **argv)
