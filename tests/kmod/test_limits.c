@@ -8,7 +8,8 @@
 
 #include <sys/resource.h>
 
-#define HUGE ((size_t)2 << 20)
+#define HUGE	   ((size_t)2 << 20)
+#define PARAMETERS "/sys/module/onecopy/parameters/"
 
 static size_t page;
 
@@ -128,16 +129,42 @@ static void refused(void)
 	km_kill(pid);
 }
 
-/* If nobody says otherwise. */
+/* Pins what the file's user may yet, to the page: how much that is. */
+static uint64_t pin_all(int fd, uint8_t *p, size_t bytes)
+{
+	uint64_t all = 0;
+
+	while (bytes >= page) {
+		if (!pin(fd, p, bytes)) {
+			all += bytes;
+			continue;
+		}
+		KM_EQ(errno, EDQUOT);
+		bytes /= 2;
+	}
+	return all;
+}
+
+/* If nobody says otherwise each user may pin a sixteenth of the memory, and all of them a quarter.
+ * A page is lost to each division. */
 static void defaults(void)
 {
 	const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
-	uint64_t limit = dv_info(dv_open()).limit_bytes;
+	uint64_t limit = dv_info(dv_open()).limit_bytes, all = 0;
+	uint8_t *p = km_pages(4 * HUGE);
 
-	if (km_read_number("/sys/module/onecopy/parameters/max_user_pages"))
-		km_skip("max_user_pages was set");
-	/* A page lost to each division. */
+	if (km_read_number(PARAMETERS "max_user_pages") || km_read_number(PARAMETERS "max_pages"))
+		km_skip("a limit was set");
 	KM_TRUE(limit > memory / 16 - 2 * page && limit <= memory / 16);
+	/* The same small pages over and over, which count each time. */
+	madvise(p, 4 * HUGE, MADV_NOHUGEPAGE);
+	for (uid_t uid = 1001; uid <= 1005; uid++) {
+		uint64_t bytes = pin_all(open_as(uid, "max_user_pages", "0", false), p, 4 * HUGE);
+
+		KM_TRUE(uid == 1005 || bytes == limit);
+		all += bytes;
+	}
+	KM_TRUE(all > memory / 4 - 2 * page && all <= memory / 4);
 }
 
 /* A page of a huge one keeps all of it: that counts, once. */
