@@ -48,6 +48,7 @@ SUITES: Mapping[str, tuple[str, list[str]]] = {
     "hazards": ("uml", ["tests/mpi/test_hazards.py", "-k", "module or unequal or killed"]),
     "differential": ("uml", ["tests/mpi/test_differential.py", "-k", "same_bytes"]),
     "doctor": ("uml", ["tests/cli/test_module.py"]),
+    "messages": ("uml", ["tests/procvm/test_procvm.py", "-k", "beside_the_module"]),
     "pages": (
         "6.1",
         ["tests/mpi/test_hazards.py", "tests/conform/heap/test_huge.py", "-k", "placement or few or sparse or dense"],

@@ -20,6 +20,8 @@ CALLS = longform.rounds("ONECOPY_TEST_CALLS", 1000, 5000)
 ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 60, 600)
 
 WINDOWS = "tests/libonecopy-windows-{abi}.so"
+MODULE = Path("/dev/onecopy")
+COUNTERS = Path("/sys/kernel/debug/onecopy/counters")
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +157,12 @@ def copied(figures: Path) -> dict[str, int]:
     return {name: sum(report["messages"][name]["bytes"] for report in reports) for name in record.MECHANISMS}
 
 
+def counted(name: str) -> int:
+    """A counter of the kernel module."""
+    lines = (line.split() for line in COUNTERS.read_text().splitlines())
+    return next(int(value) for key, value in lines if key == name)
+
+
 def skip_without_threads(done: Finished) -> None:
     """Where messages.c was to send by many threads."""
     if "no MPI_THREAD_MULTIPLE" in done.stdout:
@@ -206,6 +214,24 @@ def test_messages(runner: Runner, programs: Programs, figures: Path, way: str, t
     assert (by["heap"] > 0) == (way != "no-heap" and asks)
     if ranks > machine.usable_cpus():
         assert not sum(report["helped"] for report in record.read(figures))
+
+
+@pytest.mark.skipif(not MODULE.exists(), reason="the kernel module is not loaded")
+def test_beside_the_module(runner: Runner, programs: Programs, figures: Path) -> None:
+    """Where the module is loaded, and the ranks have made regions, messages are what they are without: by a pointer in
+    the heap, by the system call elsewhere. tests/kmod runs this in a guest."""
+    seed = random.randrange(1, 1 << 32)
+    binary = programs.build("messages", [str(HERE / "messages.c")], "-pthread")
+    before = counted("regions_created")
+    done = runner.mpirun(
+        2, binary, str(seed), "30", str(1 << 20), env={"ONECOPY_STATS": f"{figures}/"}, timeout=280, check=False
+    )
+    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
+    assert counted("regions_created") > before
+    by = copied(figures)
+    assert by["heap"] > 0
+    assert by["cma"] > 0
+    assert by["map"] == by["kcopy"] == by["staged"] == 0
 
 
 @pytest.mark.parametrize("windows", ["", pytest.param("_windows", marks=pytest.mark.long(0.5))])
