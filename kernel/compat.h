@@ -7,6 +7,7 @@
  * into the headers and says OCK_HAVE_...; no other file asks.
  */
 
+#include <linux/cred.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/eventfd.h>
@@ -15,7 +16,9 @@
 #ifdef CONFIG_PAGE_TABLE_CHECK
 #include <linux/page_table_check.h>
 #endif
+#include <linux/sched/user.h>
 #include <linux/uaccess.h> /* untagged_addr(), which was mm.h's */
+#include <linux/user_namespace.h>
 
 #ifndef CONFIG_64BIT
 #error "onecopy needs a 64-bit kernel: pages are reached through the direct map"
@@ -59,6 +62,18 @@ static inline void ock_eventfd_signal(struct eventfd_ctx *ctx)
 	eventfd_signal(ctx);
 #else
 	eventfd_signal(ctx, 1);
+#endif
+}
+
+/* Processes and threads that RLIMIT_NPROC counts as the caller's. */
+static inline unsigned long ock_nr_processes(void)
+{
+#if defined(OCK_HAVE_RLIMIT_VALUE)
+	return get_rlimit_value(current_ucounts(), UCOUNT_RLIMIT_NPROC);
+#elif defined(OCK_HAVE_UCOUNTS_VALUE)
+	return get_ucounts_value(current_ucounts(), UCOUNT_RLIMIT_NPROC);
+#else
+	return atomic_read(&current_user()->processes);
 #endif
 }
 

@@ -9,7 +9,8 @@
  * threads of the process that asked: in its cgroups and cpuset, counted by RLIMIT_NPROC
  * and pids.max, seen in /proc/PID/task, and gone with it (worker_task.c). Elsewhere they are
  * the kernel's, where the process may run, with its nice value, and in those of its
- * cgroups that the kernel lets modules put them in (worker_kthread.c).
+ * cgroups that the kernel lets modules put them in; who has reached RLIMIT_NPROC gets none,
+ * but pids.max stops none (worker_kthread.c).
  */
 
 #include <linux/cpumask.h>

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A thread of the kernel's. It gets the process's nice value and cgroups from its creator, for
- * it would have neither; it ends when it is told to.
+ * it would have neither; it ends when it is told to. RLIMIT_NPROC does not count it, so it is asked
+ * here: who may have no thread of his own gets none of the kernel's.
  */
 #include "worker.h"
 
+#include <linux/capability.h>
 #include <linux/cgroup.h>
 #include <linux/err.h>
 #include <linux/kthread.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+
+#include "compat.h"
 
 static int ock_kthread(void *data)
 {
@@ -27,10 +32,20 @@ static int ock_kthread(void *data)
 	return 0;
 }
 
+/* As fork() has it. */
+static bool ock_kthread_allowed(void)
+{
+	return ock_nr_processes() < rlimit(RLIMIT_NPROC) ||
+	       uid_eq(current_uid(), GLOBAL_ROOT_UID) || capable(CAP_SYS_RESOURCE) ||
+	       capable(CAP_SYS_ADMIN);
+}
+
 int ock_thread_start(struct ock_worker *worker)
 {
 	struct task_struct *task;
 
+	if (!ock_kthread_allowed())
+		return -EAGAIN;
 	if (cpumask_empty(worker->cpus))
 		cpumask_copy(worker->cpus, current->cpus_ptr);
 	task = kthread_create(ock_kthread, worker, "%s", worker->config.name);
