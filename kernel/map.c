@@ -222,6 +222,7 @@ static vm_fault_t ock_area_fault(struct vm_fault *fault)
 	if (err == -ENOENT)
 		return VM_FAULT_SIGBUS;
 	ock_stat_inc(OCK_STAT_MAP_FAULTS);
+	ock_stat_add(OCK_STAT_MAP_HUGE, fill.huge);
 	trace_onecopy_map_fill(region->cookie, (end - addr) >> PAGE_SHIFT, fill.huge, err);
 	/* Killed: the rest is not needed. */
 	if (!err || err == -EINTR)

@@ -29,6 +29,7 @@ static const char *const names[OCK_STATS] = {
 	[OCK_STAT_CANCELLED] = "copies_cancelled",
 	[OCK_STAT_MAPPED] = "mappings_made",
 	[OCK_STAT_MAP_FAULTS] = "mapping_faults",
+	[OCK_STAT_MAP_HUGE] = "mapping_huge_entries",
 	[OCK_STAT_REVOKED] = "mappings_revoked",
 	[OCK_STAT_STALE] = "regions_stale",
 	[OCK_STAT_REFUSED] = "lookups_refused",

@@ -32,6 +32,7 @@ enum ock_stat {
 	OCK_STAT_CANCELLED,
 	OCK_STAT_MAPPED,
 	OCK_STAT_MAP_FAULTS,
+	OCK_STAT_MAP_HUGE, /* entries made */
 	OCK_STAT_REVOKED,
 	OCK_STAT_STALE,
 	OCK_STAT_REFUSED, /* lookups that failed */

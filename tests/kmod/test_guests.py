@@ -65,6 +65,12 @@ OPENED = 'at=$PWD; while [ "$at" != / ]; do chmod a+x "$at"; at=$(dirname "$at")
 FEW = {"ONECOPY_TEST_EXAMPLES": "1", "ONECOPY_TEST_KILLS": "4", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+# What the fuzzer would meet and a kernel lacks, for this reason.
+LACKED: Mapping[str, Mapping[str, str]] = {
+    FAST: {"engines": "the kernel knows none", "huge pages": "the kernel knows none"},
+    "uml-debug": {"huge pages": "the kernel knows none"},
+}
+
 # Where processes and threads meet: what the detector of data races is for. Slow: emulation.
 MEETINGS = (
     *("races", "race_writes", "threads", "hostile", "life", "fuzz", "dma"),
@@ -98,6 +104,15 @@ def user(suite: str) -> object:
     return longform.param(suite, short=suite in SHORT, minutes=LONG.get(kernel, 2))
 
 
+def fuzzed(out: str, kernel: str) -> dict[str, int]:
+    """How much the fuzzer met of what kernels may lack. What this one should have is there."""
+    met = {what: int(number) for what, number in re.findall(r"^# met ([a-z ]+): (\d+) ", out, re.MULTILINE)}
+    missing = dict(re.findall(r"^# met no ([a-z ]+): (.+)$", out, re.MULTILINE))
+    assert {*met, *missing} == {"engines", "huge pages"}, out[-2000:]
+    assert missing == LACKED.get(kernel, {})
+    return met
+
+
 @pytest.mark.parametrize("kernel", [long_if(kernel, kernel) for kernel in SCALE])
 @pytest.mark.timeout(3600)  # the first run builds a kernel
 def test_module(kernel: str, build: Path) -> None:
@@ -106,6 +121,8 @@ def test_module(kernel: str, build: Path) -> None:
     assert summary, f"no summary:\n{out[-2000:]}"
     assert int(summary[1]) > 0
     assert summary[3] == "0"
+    # So few calls may make no huge mapping: that is test_fuzz's.
+    assert fuzzed(out, kernel).get("engines") != 0
 
 
 @pytest.mark.long(50)
@@ -130,10 +147,13 @@ def test_storms(kernel: str, build: Path) -> None:
 @pytest.mark.long(9)
 @pytest.mark.timeout(3600)
 def test_fuzz(kernel: str, build: Path) -> None:
-    """A million calls, of which the rest of the tests make a fiftieth there."""
+    """A million calls, of which the rest of the tests make a fiftieth there, with engines and with huge mappings."""
     env = {"KMOD_SCALE": "1000"}
     out = run(kernel, ROOT / "tests/kmod/run", build, "fuzz", env=env, options=["--timeout", "1200"])
     assert re.search(r"^# 10\d{5} calls", out, re.MULTILINE), out[-2000:]
+    met = fuzzed(out, kernel)
+    assert met["engines"] > 0
+    assert met["huge pages"] > 0
 
 
 @pytest.mark.long(10)
@@ -151,6 +171,7 @@ def test_machine_checked(build: Path) -> None:
     options = ["--timeout", "3000"]
     out = run("qemu-debug", ROOT / "tests/kmod/run", build, *MACHINE, env={"KMOD_SCALE": "5"}, options=options)
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
+    assert fuzzed(out, "qemu-debug")["engines"] > 0
 
 
 @pytest.mark.parametrize("suite", [user(suite) for suite in SUITES])
