@@ -9,6 +9,11 @@
 
 /* Far beyond what any request allocates. */
 #define MOST 2000
+/* The same in bytes, and steps that are no longer than what is allocated in one. */
+#define BYTES (256 << 10)
+#define STEP  64
+
+#define SLAB "/sys/kernel/debug/failslab/"
 
 static int control;
 
@@ -56,6 +61,11 @@ static bool disarm(void)
 	return n > 0 && text[0] == '0';
 }
 
+static bool told_as_it_should(int err)
+{
+	return err == ENOMEM || err == EFAULT || err == EAGAIN || err == ENFILE;
+}
+
 static void fail_one(const struct fail_request *r, void (*prepare)(void), void (*finish)(void))
 {
 	unsigned int told = 0;
@@ -74,7 +84,7 @@ static void fail_one(const struct fail_request *r, void (*prepare)(void), void (
 				strerror(err));
 		if (ret) {
 			told++;
-			if (err != ENOMEM && err != EFAULT && err != EAGAIN && err != ENFILE)
+			if (!told_as_it_should(err))
 				km_fail(__FILE__, __LINE__, "%s, failure %u: %s", r->name, n,
 					strerror(err));
 			if (!r->final && r->run())
@@ -88,6 +98,58 @@ static void fail_one(const struct fail_request *r, void (*prepare)(void), void (
 		}
 	}
 	km_fail(__FILE__, __LINE__, "%s never ends", r->name);
+}
+
+static void set_slab(const char *name, long value)
+{
+	char path[80], text[24];
+
+	snprintf(path, sizeof(path), SLAB "%s", name);
+	snprintf(text, sizeof(text), "%ld", value);
+	KM_TRUE(km_write_text(path, text));
+}
+
+/* Two allocations in a row, after so many bytes of others; whether there were two. */
+static bool fail_pair(const struct fail_request *r, int failing, long space, int *err)
+{
+	int ret;
+
+	set_slab("space", space);
+	set_slab("times", 2);
+	KM_EQ(pwrite(failing, "1", 1, 0), 1);
+	ret = r->run();
+	*err = ret ? errno : 0;
+	KM_EQ(pwrite(failing, "0", 1, 0), 1);
+	return km_read_number(SLAB "times") == 0;
+}
+
+void fail_in_pairs(const struct fail_request *r, void (*prepare)(void), void (*finish)(void))
+{
+	int failing = open("/proc/self/make-it-fail", O_RDWR | O_CLOEXEC), err;
+	unsigned int pairs = 0, told = 0;
+	bool failed = true;
+
+	if (failing < 0)
+		km_skip("this kernel injects no faults");
+	KM_TRUE(km_write_text(SLAB "task-filter", "Y"));
+	KM_TRUE(km_write_text(SLAB "ignore-gfp-wait", "N"));
+	set_slab("verbose", 0);
+	set_slab("interval", 1);
+	set_slab("probability", 100);
+	for (long space = 0; failed; space += STEP) {
+		KM_TRUE(space < BYTES);
+		prepare();
+		failed = fail_pair(r, failing, space, &err);
+		pairs += failed;
+		told += err != 0;
+		if (err && (!told_as_it_should(err) || r->run()))
+			km_fail(__FILE__, __LINE__, "%s, pair after %ld bytes: %s", r->name, space,
+				strerror(err));
+		finish();
+	}
+	set_slab("probability", 0);
+	close(failing);
+	km_note("%s: %u pairs failed, %u told", r->name, pairs, told);
 }
 
 void fail_each(const struct fail_request *requests, void (*prepare)(void), void (*finish)(void))

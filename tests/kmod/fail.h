@@ -23,6 +23,12 @@ struct fail_request {
  */
 void fail_each(const struct fail_request *requests, void (*prepare)(void), void (*finish)(void));
 
+/*
+ * The same with two allocations in a row, and then the next two: where the kernel tries again in
+ * another way, as the XArray does, one failure is never told.
+ */
+void fail_in_pairs(const struct fail_request *r, void (*prepare)(void), void (*finish)(void));
+
 /* An ioctl through a file of its own: for what is done once a file. */
 int fail_on_new_file(const char *path, unsigned long command, void *arg);
 

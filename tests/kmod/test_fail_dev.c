@@ -5,13 +5,20 @@
 #include "softdma.h"
 
 #include <fcntl.h>
+#include <linux/if_packet.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #define BYTES	 (48 * 4096)
 #define SEGMENTS 300
 /* So many copies later a region's users are counted by processor (kernel/region.c). */
 #define HOT 64
+
+/* Large folios in a row, each of so many bytes. */
+#define LARGE 4
+#define HUGE  ((size_t)2 << 20)
+#define BLOCK ((size_t)256 << 10)
 
 static struct {
 	int fd, event;
@@ -20,6 +27,11 @@ static struct {
 	uint8_t *p, *q;
 	struct onecopy_segment many[SEGMENTS];
 	struct onecopy_map map;
+	uint8_t *large; /* NULL: there are none */
+	size_t folio;	/* bytes of one */
+	uint8_t *at;	/* where huge entries fit; NULL: the kernel has none */
+	struct onecopy_map huge;
+	uint64_t pinned;
 } s;
 
 /* Fresh files each time: what is made once a file is made again. */
@@ -35,6 +47,16 @@ static void prepare(void)
 	s.warm = dv_create(s.fd, s.p, BYTES, DV_RW);
 	for (int i = 0; i < HOT; i++)
 		KM_EQ(dv_read(s.fd, s.warm, 0, s.q, 8), 8);
+	if (s.at) {
+		uint64_t cookie = dv_create(s.fd, s.large, 2 * HUGE, DV_RW);
+
+		KM_OK(dv_map_try(s.fd, cookie, 0, 2 * HUGE, ONECOPY_MAP_READ, &s.huge));
+		KM_EQ(s.huge.align, HUGE);
+	}
+	/* A page of the first is held: what fails later must not let go of that. */
+	if (s.large)
+		dv_create(s.fd, s.large, 1, DV_RO);
+	s.pinned = dv_info(s.fd).pinned_bytes;
 }
 
 static void finish(void)
@@ -72,6 +94,21 @@ static int do_create_tracked(void)
 	if (!s.track)
 		return 0;
 	return dv_create_try(s.fd, s.many, SEGMENTS, DV_RW | ONECOPY_REGION_TRACK, &cookie);
+}
+
+/* Over large folios, all that there are, of which the first and perhaps others are held already. */
+static int do_create_large(void)
+{
+	struct onecopy_segment seg = dv_seg(s.large, LARGE * s.folio);
+	uint64_t cookie;
+	int err;
+
+	if (!s.large || !dv_create_try(s.fd, &seg, 1, DV_RW, &cookie))
+		return 0;
+	err = errno;
+	KM_EQ(dv_info(s.fd).pinned_bytes, s.pinned);
+	errno = err;
+	return -1;
 }
 
 static int do_destroy(void)
@@ -165,6 +202,22 @@ static int do_mmap(void)
 	return 0;
 }
 
+/* The same by huge entries. */
+static int do_mmap_huge(void)
+{
+	int sig;
+
+	if (!s.at)
+		return 0;
+	if (mmap(s.at, 2 * HUGE, PROT_READ, MAP_SHARED | MAP_FIXED, s.fd, s.huge.map_offset) ==
+	    MAP_FAILED)
+		return -1;
+	sig = km_touch(s.at + HUGE, false);
+	munmap(s.at, 2 * HUGE);
+	KM_TRUE(sig == 0 || sig == SIGBUS);
+	return 0;
+}
+
 /* Those of generations, and a page of those of completions. */
 static int do_words(void)
 {
@@ -193,6 +246,7 @@ static const struct fail_request requests[] = {
 	{"create", do_create, false},
 	{"create, many segments", do_create_many, false},
 	{"create, tracked", do_create_tracked, false},
+	{"create, large folios", do_create_large, false},
 	{"destroy", do_destroy, false},
 	{"region info", do_region_info, false},
 	{"copy", do_copy, false},
@@ -205,26 +259,82 @@ static const struct fail_request requests[] = {
 	{"asynchronous setup", do_setup, false},
 	{"map", do_map, false},
 	{"mmap", do_mmap, true},
+	{"mmap, huge pages", do_mmap_huge, true},
 	{"words", do_words, false},
 	{"close", do_close, true},
 	{0},
 };
 
-static void each(void)
+/* Huge pages; where the kernel has none, pages of a socket's that come in larger blocks. */
+static void make_large(void)
 {
+	const struct tpacket_req ring = {BLOCK, LARGE, 2048, LARGE * BLOCK / 2048};
+	int fd;
+
+	s.large = km_pages((LARGE + 1) * HUGE);
+	s.large += -(uintptr_t)s.large & (HUGE - 1);
+	s.folio = HUGE;
+	if (!madvise(s.large, LARGE * HUGE, MADV_HUGEPAGE)) {
+		memset(s.large, 1, LARGE * HUGE);
+		return;
+	}
+	s.folio = BLOCK;
+	fd = socket(AF_PACKET, SOCK_RAW, 0);
+	if (fd >= 0 && !setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
+		s.large = mmap(NULL, LARGE * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	else
+		s.large = MAP_FAILED;
+}
+
+/* Whether they are what they should be: a byte of each keeps all of it. */
+static void check_large(void)
+{
+	int fd = dv_open();
+
+	for (int i = 0; i < LARGE && s.large != MAP_FAILED; i++)
+		dv_create(fd, s.large + i * s.folio, 1, DV_RO);
+	if (dv_info(fd).pinned_bytes != LARGE * s.folio) {
+		km_note("no large folios: none fails");
+		s.large = NULL;
+	} else if (s.folio == HUGE && dv_info(fd).features & ONECOPY_FEATURE_HUGE_MAP) {
+		s.at = km_pages(3 * HUGE);
+		s.at += -(uintptr_t)s.at & (HUGE - 1);
+	}
+	KM_OK(close(fd));
+}
+
+static void make_memory(void)
+{
+	make_large();
+	check_large();
 	s.p = km_pages(BYTES);
 	s.q = km_pages(BYTES);
 	memset(s.p, 1, BYTES);
 	memset(s.q, 1, BYTES);
 	for (int i = 0; i < SEGMENTS; i++)
 		s.many[i] = dv_seg(s.p + i * 600, 500);
+}
+
+static void each(void)
+{
+	make_memory();
 	fail_each(requests, prepare, finish);
+}
+
+/* What is counted of large folios is undone. */
+static void large_in_pairs(void)
+{
+	static const struct fail_request r = {"create, large folios", do_create_large, false};
+
+	make_memory();
+	fail_in_pairs(&r, prepare, finish);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct km_case cases[] = {
 		{.name = "each", .run = each, .limit = 300},
+		{.name = "large_in_pairs", .run = large_in_pairs, .limit = 300},
 		{0},
 	};
 

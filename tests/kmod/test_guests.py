@@ -83,6 +83,9 @@ MACHINE = (
     *("fuzz", "fail_dev", "fail_knem"),
 )
 
+# What test_fail_dev.c says of folios, and of what counts them, where failures are injected.
+LARGE_FAIL = r"^# create, large folios: [1-9]\d* pairs failed, [1-9]\d* told"
+
 # Readers and writers of regions that come and go.
 STORMS = ("races", "race_writes")
 
@@ -121,6 +124,8 @@ def test_module(kernel: str, build: Path) -> None:
     assert summary, f"no summary:\n{out[-2000:]}"
     assert int(summary[1]) > 0
     assert summary[3] == "0"
+    if kernel == "uml-debug":
+        assert re.search(LARGE_FAIL, out, re.MULTILINE)
     # So few calls may make no huge mapping: that is test_fuzz's.
     assert fuzzed(out, kernel).get("engines") != 0
 
@@ -172,6 +177,8 @@ def test_machine_checked(build: Path) -> None:
     out = run("qemu-debug", ROOT / "tests/kmod/run", build, *MACHINE, env={"KMOD_SCALE": "5"}, options=options)
     assert re.search(r"^# [1-9]\d* passed, \d+ skipped, 0 failed", out, re.MULTILINE), out[-2000:]
     assert fuzzed(out, "qemu-debug")["engines"] > 0
+    assert re.search(LARGE_FAIL, out, re.MULTILINE)
+    assert re.search(r"^# mmap, huge pages: [1-9]\d* places to fail", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("suite", [user(suite) for suite in SUITES])
