@@ -76,6 +76,11 @@ test-all:
 	@packaging/install-deps build demo test guests emulation deb nodes fft model watch || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
 
+## peers    Open MPI 5, MPICH 5 and Intel MPI of PyPI into the user's cache: the tests run on them, too, where they are
+.PHONY: peers
+peers: deps
+	@PYTHONPATH=cli $(PYTHON) -m onecopy.peers
+
 ## check    formatting, lint, types, static analysis, licences, man pages
 check: ready $(VENV)/.installed-check
 	@packaging/install-deps check

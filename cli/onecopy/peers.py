@@ -6,12 +6,14 @@ Each peer has a virtual environment of its own, for their files share names.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,6 +116,15 @@ def peer(name: str) -> Mpi:
     return Mpi(name, prefix / "bin" / "mpirun", prefix / "bin" / "mpicc", env)
 
 
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Whoever comes second waits; a process that dies holds nobody up."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def install(name: str) -> None:
     """Into the cache, unless it is there. MissingError when pip cannot."""
     if name not in PACKAGES:
@@ -121,6 +132,15 @@ def install(name: str) -> None:
     prefix = cache() / "peers" / name
     if (prefix / ".complete").exists():
         return
+    try:
+        with alone(prefix.with_suffix(".lock")):
+            if not (prefix / ".complete").exists():
+                fill(prefix, name)
+    except OSError as error:
+        raise MissingError(f"{name} cannot be installed: {error}") from error
+
+
+def fill(prefix: Path, name: str) -> None:
     shutil.rmtree(prefix, ignore_errors=True)
     commands = (
         [sys.executable, "-m", "venv", str(prefix)],
@@ -136,3 +156,20 @@ def install(name: str) -> None:
 
 def resolve(name: str) -> Mpi:
     return installed() if name == "mpi" else peer(name)
+
+
+def main() -> int:
+    """All of them, for `make peers`."""
+    status = 0
+    for name in PACKAGES:
+        try:
+            install(name)
+            print(f"{name} is in {cache() / 'peers' / name}")
+        except MissingError as error:
+            print(f"peers: {error}", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
