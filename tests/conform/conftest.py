@@ -8,11 +8,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import longform
 import pytest
 from job import Finished
-from runner import Runner
+from runner import OPEN_MPI, PRELOAD, Runner
 
 HERE = Path(__file__).resolve().parent
+
+ABIS = (OPEN_MPI.abi, "mpich", "mpi5")
 
 # What a program of these directories is compiled with, if not cc alone.
 COMPILERS = {"hooks_openmpi": "mpicc"}
@@ -54,8 +57,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return compile_one
 
 
+@pytest.fixture(params=[longform.param(abi, short=abi == OPEN_MPI.abi, minutes=0.1) for abi in ABIS])
+def library(request: pytest.FixtureRequest, build: Path) -> Path:
+    """The preload library of each ABI: malloc is the same code in all."""
+    path: Path = build / PRELOAD.format(abi=request.param)
+    return path
+
+
 @pytest.fixture
-def preloaded(runner: Runner, compiled: Callable[[str], Path]) -> Callable[..., Finished]:
+def preloaded(runner: Runner, library: Path, compiled: Callable[[str], Path]) -> Callable[..., Finished]:
     """preloaded(program, *args, limits="", env=, timeout=60, check=True): a C program of these directories, or a Python
     script of them, under the preload; `limits` are words for the shell's ulimit."""
 
@@ -67,7 +77,7 @@ def preloaded(runner: Runner, compiled: Callable[[str], Path]) -> Callable[..., 
         timeout: float = 60,
         check: bool = True,
     ) -> Finished:
-        preload = str(runner.library())
+        preload = str(library)
         argv = [program, *args]
         if program.endswith(".py"):
             argv[0] = str(next(HERE.glob(f"*/{program}")))

@@ -145,9 +145,16 @@ def has_used_up(runner: Runner) -> bool:
 def compare(runner: Runner, programs: Programs, script: Script, alone: bool = True) -> None:
     """The script with the MPI alone, and under each of the settings for which the build has a library. Not `alone`:
     under those that serve all alone."""
-    print(f"ONECOPY_TEST_SEED={SEED}, {script.ranks} ranks, {len(script.lines)} lines")
     chosen = {name: env for name, env in SETTINGS.items() if alone or "ONECOPY_MIN" in env}
     first = digests(runner, programs, script, "alone", None if alone else chosen["all"])
+    expect_same(runner, programs, script, first, chosen)
+
+
+def expect_same(
+    runner: Runner, programs: Programs, script: Script, first: list[list[str]], chosen: Mapping[str, Mapping[str, str]]
+) -> None:
+    """That under each of the settings every rank receives what it did first."""
+    print(f"ONECOPY_TEST_SEED={SEED}, {script.ranks} ranks, {len(script.lines)} lines")
     for name, env in chosen.items():
         library = runner.library(LIBRARIES.get(name, True))
         if not library or not library.exists():

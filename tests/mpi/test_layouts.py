@@ -10,7 +10,7 @@ import pytest
 from mpi.programs import MakeProgram, Programs
 from mpi.stats import served
 from mpi.test_differential import LIBRARIES, SEED, SETTINGS
-from runner import NO_SINGLE_COPY, Runner
+from runner import NO_SINGLE_COPY, OPEN_MPI, Runner
 
 ROUNDS = longform.rounds("ONECOPY_TEST_EXAMPLES", 60, 1500)
 
@@ -78,9 +78,11 @@ def test_huge_element(runner: Runner, program: MakeProgram) -> None:
 
 @pytest.mark.parametrize("words", [1, 256])
 def test_uncommitted_type(runner: Runner, program: MakeProgram, words: int) -> None:
-    """Whatever goes wrong as data is converted is said once, through the communicator's error handler."""
+    """Whatever goes wrong as data is converted is said once, through the communicator's error handler; MPICH says it as
+    well where it has a part of the call."""
     path = runner.cwd / "stats"
-    runner.mpirun(3, program("uncommitted"), str(words), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    twice = [] if runner.mpi.abi == OPEN_MPI.abi else ["twice"]
+    runner.mpirun(3, program("uncommitted"), str(words), *twice, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert min(served(path, "gather")) > 0
 
 

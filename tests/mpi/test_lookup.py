@@ -53,7 +53,7 @@ def test_foreign_functions(runner: Runner, library: str, link: bool) -> None:
     env = {"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
     if link:  # what its file's own path leads to
         there = Path(library).resolve().parent
-        env["LD_LIBRARY_PATH"] = f"{there}:{there}/mpich:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        env["LD_LIBRARY_PATH"] = f"{there}:{there}/mpich:{there}/openmpi:{os.environ.get('LD_LIBRARY_PATH', '')}"
     runner.mpirun(2, sys.executable, script, runner.mpi.abi, library, env=env)
     assert served(path, "bcast") == [20, 20]
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * One rank dies, in no call of ours or in one; the others hear of it, revoke the communicator,
- * agree on one without it and go on there: the user-level failure mitigation of Open MPI 5. Without
- * MPI_Finalize, in which Open MPI 5.0 now and then waits for the dead rank.
+ * agree on one without it and go on there: the user-level failure mitigation of Open MPI 5 and
+ * MPICH. Without MPI_Finalize, in which Open MPI 5.0 now and then waits for the dead rank.
  */
 #include <signal.h>
 #include <string.h>
@@ -10,7 +10,9 @@
 
 #include "moves.h"
 
+#ifdef OPEN_MPI
 #include <mpi-ext.h>
+#endif
 
 #define BIG 1000000
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages of MPIs that are not in PATH, and the calls by which they end: as of the one that is (tests/procvm)."""
+"""Calls by which messages of MPIs that are not in PATH end, as those of the one that is (tests/procvm); and messages of
+processes that were spawned."""
 
 from __future__ import annotations
 
@@ -8,22 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import longform
+import mpis
 import pytest
 from job import Finished, mapped_shm_files, shm_files, wait_until
 from mpi.programs import Programs
 from onecopy import record
-from procvm.test_procvm import skip_without_threads
-from runner import OPEN_MPI, Runner
-from worlds.conftest import MPIS
+from runner import Runner
 
 PROCVM = Path(__file__).resolve().parent.parent / "procvm"
-ROUNDS = longform.rounds("ONECOPY_TEST_ROUNDS", 10, 300)
 CALLS = longform.rounds("ONECOPY_TEST_CALLS", 300, 5000)
 KILLS = longform.rounds("ONECOPY_TEST_KILLS", 2, 50)
-
-OTHERS = [name for name in MPIS if name != OPEN_MPI.name]
-# Those of the MPICH ABI have tests/mpich.
-OPEN_MPIS = [name for name in OTHERS if MPIS[name].abi == OPEN_MPI.abi]
 
 
 @pytest.fixture
@@ -36,19 +31,6 @@ def figures(runner: Runner) -> Path:
 
 def by_pointer(figures: Path) -> int:
     return sum(report["messages"]["heap"]["bytes"] for report in record.read(figures))
-
-
-@pytest.mark.parametrize("mpi", OPEN_MPIS, indirect=True)
-@pytest.mark.parametrize("more", [[], ["fork"], ["threads"]], ids=["large", "fork", "threads"])
-def test_messages(runner: Runner, programs: Programs, figures: Path, more: list[str]) -> None:
-    seed = random.randrange(1, 1 << 32)
-    most = 1 << 18 if "threads" in more else 4 << 20
-    binary = programs.build("messages", [str(PROCVM / "messages.c")], "-pthread")
-    env = {"ONECOPY_STATS": f"{figures}/"}
-    done = runner.mpirun(2, binary, str(seed), str(ROUNDS), str(most), *more, env=env, timeout=120, check=False)
-    assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
-    skip_without_threads(done)
-    assert by_pointer(figures) > 0
 
 
 def run(runner: Runner, program: Path, *words: str, env: Mapping[str, str] | None = None) -> Finished:
@@ -65,7 +47,7 @@ def run(runner: Runner, program: Path, *words: str, env: Mapping[str, str] | Non
     return done
 
 
-@pytest.mark.parametrize("mpi", OTHERS, indirect=True)
+@pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Path) -> None:
     """Whatever MPI has started the ranks, and whatever it exports itself."""
     seed = random.randrange(1, 1 << 32)
@@ -80,7 +62,7 @@ def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Pa
     assert one["messages"]["cma"]["calls"] > 0
 
 
-@pytest.mark.parametrize("mpi", OTHERS, indirect=True)
+@pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 def test_killed_among_messages(runner: Runner, programs: Programs) -> None:
     """The job ends as it does without onecopy."""
     binary = programs.build("messages", [str(PROCVM / "messages.c")], "-pthread")

@@ -29,11 +29,11 @@ REFUSALS = {
 
 
 @pytest.fixture
-def case(runner: Runner, compiled: Compiled) -> Callable[..., Finished]:
+def case(runner: Runner, library: Path, compiled: Compiled) -> Callable[..., Finished]:
     """case(name, *wrapper): runs a case of huge_cases.c under the preload, by way of `wrapper`."""
 
     def run(name: str, *wrapper: str, thp: str = "always") -> Finished:
-        env = [f"LD_PRELOAD={runner.library()}", f"ONECOPY_THP={thp}"]
+        env = [f"LD_PRELOAD={library}", f"ONECOPY_THP={thp}"]
         finished = runner.run(*wrapper, "env", *env, str(compiled("huge_cases")), name, timeout=120, check=False)
         if finished.returncode == SKIPPED:
             pytest.skip("no transparent huge pages here")

@@ -13,9 +13,15 @@ import pytest
 from mpi.programs import MakeProgram, Programs
 from mpi.stats import served
 from mpi.test_layouts import available
-from runner import Runner
+from runner import OPEN_MPI, Runner
 
 FUNCTION = b"PMPI_Bcast_c\0"
+
+
+@pytest.fixture(autouse=True)
+def large_counts(runner: Runner) -> None:
+    if runner.mpi.abi == OPEN_MPI.abi:
+        pytest.skip("Open MPI 4 and 5 have no calls with large counts")
 
 
 def test_far_apart(runner: Runner, program: MakeProgram) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages of MPIs of the MPICH ABI: those that end by process_vm_readv are copied by a pointer, none is changed."""
+"""Messages of each MPI: those that end by process_vm_readv are copied by a pointer, none is changed."""
 
 from __future__ import annotations
 
