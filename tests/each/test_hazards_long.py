@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from mpi.programs import MakeProgram
+from mpi.programs import MakeProgram, Programs
 from mpi.test_differential import WHERE_MOST
 from runner import Runner
 
@@ -39,9 +39,12 @@ for module, names in (
     (test_neighbours, ("limits", "wrong_calls")),
     (test_operators, ("one_buffer",)),
     (test_sorts, ("off", "allocator_in_library", "allocator_that_frees_in_other_ways", "statistics")),
-    (test_space, ("address_space",)),
 ):
     globals().update({f"test_{name}": getattr(module, f"test_{name}") for name in names})
+
+
+def test_address_space(runner: Runner, programs: Programs) -> None:
+    test_space.test_address_space(runner, programs, 16)
 
 
 @pytest.mark.parametrize("name", WHERE_MOST)
