@@ -58,7 +58,8 @@ static OC_BOTH int gather(bool large, const void *send, MPI_Count scount, MPI_Da
 
 	if (inter || !oc_comm_rank(&call, comm, &rank))
 		goto pass;
-	if (!(rank == root ? oc_eligible(&call, rcount, rtype, &bytes)
+	if (!(rank == root ? oc_eligible(&call, rcount, rtype, &bytes) &&
+				     oc_acceptable(&call, send, scount, stype)
 			   : oc_eligible(&call, scount, stype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes, (rank == root ? recv : send) == MPI_IN_PLACE);
@@ -186,10 +187,12 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 	int err;
 
 	oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL,
-			  oc && (oc->rank == root
-					 ? recv == MPI_IN_PLACE ||
-						   oc_blocks_wrong(counts, displs, rtype, oc->size)
-					 : oc_leaf_wrong(send, scount, stype)));
+			  oc && (oc->rank == root ? recv == MPI_IN_PLACE ||
+							    oc_blocks_wrong(counts, displs, rtype,
+									    oc->size) ||
+							    (send != MPI_IN_PLACE &&
+							     oc_leaf_wrong(send, scount, stype))
+						  : oc_leaf_wrong(send, scount, stype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);

@@ -53,7 +53,8 @@ static OC_BOTH int scatter(bool large, const void *send, MPI_Count scount, MPI_D
 
 	if (inter || !oc_comm_rank(&call, comm, &rank))
 		goto pass;
-	if (!(rank == root ? oc_eligible(&call, scount, stype, &bytes)
+	if (!(rank == root ? oc_eligible(&call, scount, stype, &bytes) &&
+				     oc_acceptable(&call, recv, rcount, rtype)
 			   : oc_eligible(&call, rcount, rtype, &bytes)))
 		goto pass;
 	oc = oc_comm_get(&call, comm, bytes, (rank == root ? send : recv) == MPI_IN_PLACE);
@@ -179,10 +180,12 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 	int err;
 
 	oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL,
-			  oc && (oc->rank == root
-					 ? send == MPI_IN_PLACE ||
-						   oc_blocks_wrong(counts, displs, stype, oc->size)
-					 : oc_leaf_wrong(recv, rcount, rtype)));
+			  oc && (oc->rank == root ? send == MPI_IN_PLACE ||
+							    oc_blocks_wrong(counts, displs, stype,
+									    oc->size) ||
+							    (recv != MPI_IN_PLACE &&
+							     oc_leaf_wrong(recv, rcount, rtype))
+						  : oc_leaf_wrong(recv, rcount, rtype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);

@@ -41,6 +41,19 @@ static inline bool oc_eligible(struct oc_call *call, MPI_Count count, MPI_Dataty
 }
 
 /*
+ * Of the side of a root's call that does not decide whether it is ours: false where every MPI finds
+ * it wrong. Others may find the same in theirs, and be gone.
+ */
+static inline bool oc_acceptable(struct oc_call *call, const void *buffer, MPI_Count count,
+				 MPI_Datatype type)
+{
+	if (buffer == MPI_IN_PLACE || (count >= 0 && type && type != oc_abi.type_null))
+		return true;
+	call->outcome = OC_OUTCOME_INVALID;
+	return false;
+}
+
+/*
  * Runs a collective whose plan depends on @shape alone, from the group's cache.
  * @prepared is how opening the buffers went: after an error the others are told
  * that this rank cannot take part, and why. A failure.

@@ -66,7 +66,7 @@ def test_arrived(runner: Runner, program: MakeProgram) -> None:
     runner.mpirun(3, program("arrived"))
 
 
-@pytest.mark.parametrize("what", ["in-place", "arrays"])
+@pytest.mark.parametrize("what", ["found", "in-place", "arrays"])
 @pytest.mark.parametrize("least", ["", "1"], ids=["default", "all-served"])
 def test_misuse(runner: Runner, program: MakeProgram, what: str, least: str) -> None:
     """What the MPI finds wrong in a call it finds under onecopy, too: the same, through the same handler, as often."""

@@ -3,8 +3,8 @@
  * misused WHAT: calls with arguments that the standard forbids, which return an error and leave the
  * communicator as it was: MPI_IN_PLACE where there is none ("in-place"), arrays ("arrays") or
  * buffers ("buffers") that are NULL, a block of one's own with two lengths ("counts"), all on every
- * rank; what every MPI finds, made by one and never by the others ("alone"); lengths that differ by
- * rank ("lengths").
+ * rank; what every MPI finds, made by all ranks ("found") or by one and never by the others
+ * ("alone"); lengths that differ by rank ("lengths").
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define N     100000
 #define MOST  8
-#define WRONG 10
+#define WRONG 11
 
 static int send[MOST * N], recv[MOST * N], counts[MOST], displs[MOST];
 static int rank, size, told, last;
@@ -109,8 +109,22 @@ static int wrong(int what, MPI_Comm comm)
 				     MPI_DATATYPE_NULL, comm);
 	case 9:
 		return MPI_Allreduce(send, recv, N, MPI_INT, MPI_OP_NULL, comm);
+	case 10:
+		return MPI_Scatter(send, N, MPI_INT, recv, N, MPI_DATATYPE_NULL, 0, comm);
 	default:
 		return MPI_SUCCESS;
+	}
+}
+
+/* By all ranks. */
+static void found(void)
+{
+	char name[32];
+
+	listen_to();
+	for (int what = 0; what < WRONG; what++) {
+		snprintf(name, sizeof(name), "call %d", what);
+		fails(wrong(what, MPI_COMM_WORLD), name);
 	}
 }
 
@@ -185,8 +199,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"in-place", in_place}, {"alone", alone},	   {"lengths", lengths},
-		     {"arrays", arrays},     {"buffers", buffers}, {"counts", own_counts}};
+	} cases[] = {{"found", found},	    {"in-place", in_place}, {"alone", alone},
+		     {"lengths", lengths},  {"arrays", arrays},	    {"buffers", buffers},
+		     {"counts", own_counts}};
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
