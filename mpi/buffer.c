@@ -8,6 +8,7 @@
 
 #include "adapter.h"
 #include "bytes/copy.h"
+#include "contents.h"
 #include "heap/heap.h"
 #include "tune.h"
 #include "type_sizes.h"
@@ -35,25 +36,26 @@ int oc_buffer_setup(void)
 
 bool oc_type_contiguous(MPI_Datatype type)
 {
-	int integers, addresses, types, combiner, count;
+	struct oc_contents of;
 	MPI_Datatype inner;
 	bool dense;
+	int count;
 
 	if (oc_type_is_plain(type))
 		return true;
-	if (!oc_typemap_envelope(type, &integers, &addresses, &types, &combiner))
+	if (!oc_contents_envelope(type, &of))
 		return false;
 	/* Predefined types have gaps too: MPI_DOUBLE_INT and its like. */
-	if (oc_typemap_is_leaf(combiner))
+	if (oc_contents_is_leaf(of.combiner))
 		return oc_type_sizes_ask_dense(type);
 	/* Of the derived ones a dense one may still be out of order. */
-	if ((combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) || integers > 1 ||
-	    addresses != 0 || types != 1)
+	if ((of.combiner != MPI_COMBINER_CONTIGUOUS && of.combiner != MPI_COMBINER_DUP) ||
+	    of.integers > 1 || of.addresses || of.large || of.types != 1)
 		return false;
-	if (pmpi()->Type_get_contents(type, integers, 0, 1, &count, NULL, &inner))
+	if (pmpi()->Type_get_contents(type, (int)of.integers, 0, 1, &count, NULL, &inner))
 		return false;
 	dense = oc_type_contiguous(inner);
-	oc_typemap_drop(inner);
+	oc_contents_drop(inner);
 	return dense;
 }
 

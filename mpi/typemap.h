@@ -21,17 +21,6 @@ struct oc_typemap {
 	struct oc_layout *one; /* an element; NULL: it cannot be said, or has too many pieces */
 };
 
-/* What MPI_Type_get_envelope says. False if it does not: the type is wrong, or was made with counts
- * that do not go into an int. */
-bool oc_typemap_envelope(MPI_Datatype type, int *integers, int *addresses, int *types,
-			 int *combiner);
-
-/* Predefined, or as good as (MPI_Type_create_f90_real and its like): nobody frees it. */
-bool oc_typemap_is_leaf(int combiner);
-
-/* Frees a type that MPI_Type_get_contents has given, where that is to be freed. */
-void oc_typemap_drop(MPI_Datatype inner);
-
 /* A predefined type, or a duplicate of one. */
 bool oc_typemap_is_predefined(MPI_Datatype type);
 

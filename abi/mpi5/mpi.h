@@ -201,6 +201,10 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_COMBINER_RESIZED	    116
 #define MPI_ORDER_C		    12
 #define MPI_ORDER_FORTRAN	    15
+#define MPI_DISTRIBUTE_BLOCK	    17
+#define MPI_DISTRIBUTE_CYCLIC	    18
+#define MPI_DISTRIBUTE_NONE	    16
+#define MPI_DISTRIBUTE_DFLT_DARG    19
 
 #define MPI_IDENT	     201
 #define MPI_CONGRUENT	     202

@@ -189,6 +189,10 @@ typedef int MPI_Datatype;
 #define MPI_COMBINER_RESIZED	    18
 #define MPI_ORDER_C		    56
 #define MPI_ORDER_FORTRAN	    57
+#define MPI_DISTRIBUTE_BLOCK	    121
+#define MPI_DISTRIBUTE_CYCLIC	    122
+#define MPI_DISTRIBUTE_NONE	    123
+#define MPI_DISTRIBUTE_DFLT_DARG    (-49767)
 
 #define MPI_IDENT	     0
 #define MPI_CONGRUENT	     1

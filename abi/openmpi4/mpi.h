@@ -89,6 +89,10 @@ typedef struct ompi_status_public_t {
 #define MPI_COMBINER_RESIZED	    17
 #define MPI_ORDER_C		    0
 #define MPI_ORDER_FORTRAN	    1
+#define MPI_DISTRIBUTE_BLOCK	    0
+#define MPI_DISTRIBUTE_CYCLIC	    1
+#define MPI_DISTRIBUTE_NONE	    2
+#define MPI_DISTRIBUTE_DFLT_DARG    (-1)
 
 #define MPI_IDENT	     0
 #define MPI_CONGRUENT	     1

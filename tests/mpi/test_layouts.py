@@ -27,12 +27,18 @@ def test_random_types(runner: Runner, program: MakeProgram, name: str) -> None:
     runner.mpirun(3, *argv, env=env, preload=LIBRARIES.get(name, True), timeout=60 + ROUNDS)
 
 
-@pytest.mark.parametrize("call", ["bcast", "allgather", "alltoall", "alltoallw"])
-def test_unpacked(runner: Runner, program: MakeProgram, call: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "how"),
+    [(call, "vector") for call in ("bcast", "allgather", "alltoall", "alltoallw")]
+    + [("allgather", "dealt"), ("allgather", "large")],
+)
+def test_unpacked(runner: Runner, program: MakeProgram, call: str, how: str) -> None:
     """Where pieces are long nobody makes a packed copy."""
+    if how == "large" and runner.mpi.abi == "openmpi4":
+        pytest.skip(f"{runner.mpi.name} has no types with large counts")
     path = runner.cwd / "stats"
     # Peers' mappings of what is promoted to huge pages are gone until they look again, which raises their peak.
-    runner.mpirun(2, program("unpacked"), call, env={"ONECOPY_STATS": str(path), "ONECOPY_THP": "never"})
+    runner.mpirun(2, program("unpacked"), call, how, env={"ONECOPY_STATS": str(path), "ONECOPY_THP": "never"})
     assert min(served(path, call)) > 0
 
 

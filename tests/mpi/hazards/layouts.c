@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "maketype.h"
 #include "pattern.h"
 
 #define RANKS 8
@@ -33,21 +34,7 @@ static const char *const names[CALLS] = {"bcast",     "scatter",  "gather",  "al
 					 "alltoallv", "alltoallw"};
 
 static int rank, size, round_number, which;
-static uint64_t shared_state, own_state; /* of what all ranks draw alike, and of the rest */
-
-static uint64_t draw_from(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-static int draw(int n)
-{
-	return (int)(draw_from(&own_state) % (uint64_t)n);
-}
+static uint64_t shared_state; /* of what all ranks draw alike */
 
 static int draw_alike(int n)
 {
@@ -79,143 +66,6 @@ struct side {
 	size_t bytes;
 	bool mapped;
 };
-
-static MPI_Aint extent_of(MPI_Datatype type)
-{
-	MPI_Aint lb, extent;
-
-	MPI_Type_get_extent(type, &lb, &extent);
-	return extent;
-}
-
-static void shuffle(int *values, int n)
-{
-	for (int i = 0; i < n; i++) {
-		int k = draw(i + 1);
-
-		values[i] = values[k];
-		values[k] = i;
-	}
-}
-
-static MPI_Datatype make_box(MPI_Datatype base, int n)
-{
-	int sizes[3], subsizes[3], starts[3], dims = 1 + draw(3);
-	MPI_Datatype type;
-
-	for (int d = 0; d < dims; d++) {
-		int most = n > 2 ? n / 2 : n;
-
-		subsizes[d] = d == dims - 1 ? n : 1 + (most > 1 ? draw(2) : 0);
-		n /= subsizes[d];
-		sizes[d] = subsizes[d] + draw(3);
-		starts[d] = draw(sizes[d] - subsizes[d] + 1);
-	}
-	MPI_Type_create_subarray(dims, sizes, subsizes, starts,
-				 draw(2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, base, &type);
-	return type;
-}
-
-/* @n elements of @base, in some order, which may be none of memory's. */
-static MPI_Datatype make_derived(MPI_Datatype base, int n)
-{
-	int lens[8], places[8], most = n, inner = 1;
-	MPI_Aint extent = extent_of(base), far[8], lb;
-	MPI_Datatype type, types[8];
-
-	shuffle(places, n);
-	for (int i = 0; i < n; i++) {
-		lens[i] = 1;
-		places[i] = 2 * places[i] - 3;
-		far[i] = places[i] * extent + 4 * draw(2) * (extent >= 4);
-		types[i] = base;
-	}
-	while (most > 1 && draw(2)) {
-		most /= 2;
-		inner *= 2;
-	}
-	switch (draw(11)) {
-	case 0:
-		MPI_Type_contiguous(n, base, &type);
-		return type;
-	case 1:
-#if MPI_VERSION >= 4
-		if (draw(2)) { /* of which MPI_Type_get_envelope does not know */
-			MPI_Type_vector_c(most, inner, inner + draw(3), base, &type);
-			return type;
-		}
-#endif
-		MPI_Type_vector(most, inner, inner + draw(3), base, &type);
-		return type;
-	case 2:
-		MPI_Type_create_hvector(most, inner, -(inner * extent + 4 * draw(9)), base, &type);
-		return type;
-	case 3:
-		MPI_Type_indexed(n, lens, places, base, &type);
-		return type;
-	case 4:
-		MPI_Type_create_hindexed(n, lens, far, base, &type);
-		return type;
-	case 5:
-		MPI_Type_create_indexed_block(n, 1, places, base, &type);
-		return type;
-	case 6:
-		MPI_Type_create_hindexed_block(n, 1, far, base, &type);
-		return type;
-	case 7:
-		MPI_Type_create_struct(n, lens, far, types, &type);
-		return type;
-	case 8:
-		return make_box(base, n);
-	case 9:
-		MPI_Type_contiguous(n, base, &types[0]);
-		MPI_Type_get_extent(types[0], &lb, &extent);
-		MPI_Type_create_resized(types[0], lb - 4 * draw(9), extent + 4 * draw(99), &type);
-		break;
-	default:
-		MPI_Type_contiguous(n, base, &types[0]);
-		MPI_Type_dup(types[0], &type);
-	}
-	MPI_Type_free(&types[0]);
-	return type;
-}
-
-/* Elements that lie between each other: columns of a matrix of @width. */
-static MPI_Datatype make_column(MPI_Datatype base, int rows, int width)
-{
-	MPI_Datatype column, type;
-
-	MPI_Type_vector(rows, 1, width, base, &column);
-	MPI_Type_create_resized(column, 0, extent_of(base), &type);
-	MPI_Type_free(&column);
-	return type;
-}
-
-/* A type of 2^*log words, of which there are to be 2^words in each of @blocks. */
-static MPI_Datatype make_type(int words, int blocks, int *log)
-{
-	int most = draw(words + 1), at = draw(most + 1), more;
-	MPI_Datatype type, next;
-
-	MPI_Type_contiguous(1 << at, MPI_INT, &type);
-	while (at < most && draw(4)) {
-		more = draw(most - at < 3 ? most - at + 1 : 4);
-		next = make_derived(type, 1 << more);
-		MPI_Type_free(&type);
-		type = next;
-		at += more;
-	}
-	if (at < words && !draw(4)) {
-		more = 1 + draw(words - at < 5 ? words - at : 5);
-		next = make_column(type, 1 << more, blocks * ((1 << (words - at - more)) + 2));
-		MPI_Type_free(&type);
-		type = next;
-		at += more;
-	}
-	MPI_Type_commit(&type);
-	*log = at;
-	return type;
-}
 
 static void find_span(const struct side *s, MPI_Aint *low, MPI_Aint *high)
 {

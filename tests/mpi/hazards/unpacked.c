@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * unpacked CALL: a strided type with pieces of 4 KiB, between blocks of the heap that peers have
- * seen. Whoever packed it would need memory for that.
+ * unpacked CALL HOW: a strided type with pieces of 4 KiB, made as a vector, dealt out to two, or
+ * with large counts, between blocks of the heap that peers have seen. Whoever packed it would need
+ * memory for that.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -59,19 +60,45 @@ static void check(const char *call, size_t block, bool all)
 	}
 }
 
+/* Every other piece of a block, in a type that is as long as the block. */
+static MPI_Datatype make(const char *how, size_t block)
+{
+	int words = (int)block, cyclic = MPI_DISTRIBUTE_CYCLIC, piece = PIECE, two = 2;
+	MPI_Datatype vector, type;
+
+	if (!strcmp(how, "dealt")) {
+		MPI_Type_create_darray(2, 0, 1, &words, &cyclic, &piece, &two, MPI_ORDER_C,
+				       MPI_UNSIGNED, &type);
+		MPI_Type_commit(&type);
+		return type;
+	}
+#if MPI_VERSION >= 4
+	if (!strcmp(how, "large")) {
+		MPI_Type_vector_c((MPI_Count)(block / PIECE / 2), PIECE, (MPI_Count)2 * PIECE,
+				  MPI_UNSIGNED, &vector);
+		MPI_Type_create_resized_c(vector, 0, (MPI_Count)(4 * block), &type);
+	} else
+#endif
+	{
+		MPI_Type_vector((int)(block / PIECE / 2), PIECE, 2 * PIECE, MPI_UNSIGNED, &vector);
+		MPI_Type_create_resized(vector, 0, (MPI_Aint)(4 * block), &type);
+	}
+	MPI_Type_free(&vector);
+	MPI_Type_commit(&type);
+	return type;
+}
+
 int main(int argc, char **argv)
 {
 	size_t block;
 	long before, more;
-	MPI_Datatype vector, type;
+	MPI_Datatype type;
 
 	pattern_start(&argc, &argv, RANKS, &rank, &size);
-	if (argc < 2)
+	if (argc < 3)
 		return 64;
 	block = WORDS / (size_t)size / PIECE / 2 * PIECE * 2;
-	MPI_Type_vector((int)(block / PIECE / 2), PIECE, 2 * PIECE, MPI_UNSIGNED, &vector);
-	MPI_Type_create_resized(vector, 0, (MPI_Aint)(4 * block), &type);
-	MPI_Type_commit(&type);
+	type = make(argv[2], block);
 	send = pattern_alloc(WORDS * 4);
 	recv = pattern_alloc(WORDS * 4);
 	show(send);
@@ -98,7 +125,6 @@ int main(int argc, char **argv)
 	printf("%s: %ld KiB more\n", argv[1], more);
 	if (more * 1024 > (long)WORDS * 4 / 4)
 		pattern_fail("that was packed");
-	MPI_Type_free(&vector);
 	MPI_Type_free(&type);
 	MPI_Finalize();
 	return 0;
