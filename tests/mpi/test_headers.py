@@ -112,3 +112,25 @@ def test_functions_agree(tmp_path: Path, abi: str, where: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def dependencies(build: Path, target: str) -> dict[str, list[Path]]:
+    """The files that each object of a target was made from."""
+    done = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True)
+    found: dict[str, list[Path]] = {}
+    for line in done.stdout.splitlines():
+        if line[:1].strip():
+            name = line.partition(":")[0]
+        elif line.strip() and re.match(target, name):
+            found.setdefault(name, []).append((build / line.strip()).resolve())
+    return found
+
+
+@pytest.mark.parametrize("abi", THERE)
+def test_no_other_headers(build: Path, abi: str) -> None:
+    """What is preloaded is built from abi/ alone: a machine has one MPI, another one or none."""
+    made = dependencies(build, rf"preload/libonecopy-{abi}\.so\.p/.*")
+    assert len(made) > 40
+    used = {path for paths in made.values() for path in paths}
+    assert {path for path in used if path.name.startswith(("mpi.h", "mpi_abi", "mpi_proto"))} == {ABI / abi / "mpi.h"}
+    assert {path for path in used if re.search("openmpi|mpich|/mpi/", str(path)) and ROOT not in path.parents} == set()
