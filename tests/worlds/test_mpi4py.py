@@ -5,13 +5,10 @@ MPI alone, under onecopy as it is, and with all served that can be. None fails t
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from job import output_of
 from mpi.stats import stats
 from onecopy import peers
 from runner import OPEN_MPI, Mpi, Runner
@@ -19,7 +16,6 @@ from runner import OPEN_MPI, Mpi, Runner
 pytestmark = [pytest.mark.long(3), pytest.mark.timeout(2400)]
 
 HERE = Path(__file__).resolve().parent
-VERSION = "4.1.2"
 RANKS = 2
 #: Modules of its tests that are about what onecopy has a part in. Those that start processes or ask about the package
 #: itself are not, nor those of its pickling and of handles.
@@ -39,29 +35,6 @@ CHOSEN = (
     "session",
 )
 SETTINGS: dict[str, dict[str, str]] = {"default": {}, "all": {"ONECOPY_MIN": "1"}}
-
-
-def pip(*words: str | Path) -> None:
-    """Skips the test where what is wanted is not to be had."""
-    done = output_of((sys.executable, "-m", "pip", *words, "--quiet", "--no-deps"), 600)
-    if done.returncode:
-        pytest.skip(f"pip {' '.join(map(str, words))}: {done.stderr.strip().splitlines()[-1]}")
-
-
-@pytest.fixture(scope="module")
-def mpi4py() -> Path:
-    """A directory of its package, and of its tests as `test`."""
-    there = peers.cache() / f"mpi4py-{VERSION}"
-    if not (there / ".complete").exists():
-        shutil.rmtree(there, ignore_errors=True)
-        there.mkdir(parents=True)
-        pip("install", "--upgrade", "--target", there, f"mpi4py=={VERSION}")
-        pip("download", "--no-binary", "mpi4py", "--dest", there, f"mpi4py=={VERSION}")
-        (packed,) = there.glob("mpi4py-*.tar.gz")
-        shutil.unpack_archive(packed, there)
-        (there / f"mpi4py-{VERSION}/test").replace(there / "test")
-        (there / ".complete").touch()
-    return there
 
 
 def python(mpi: Mpi) -> Path:
