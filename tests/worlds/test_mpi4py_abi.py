@@ -18,9 +18,6 @@ from mpi.programs import MakeProgram
 from onecopy import mpi as mpis
 from onecopy import peers
 from runner import OPEN_MPI, ROOT, Runner
-from worlds.test_mpi4py import mpi4py
-
-__all__ = ["mpi4py"]
 
 pytestmark = [pytest.mark.long(1), pytest.mark.timeout(1200)]
 

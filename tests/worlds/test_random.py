@@ -15,14 +15,14 @@ import hypothesis
 import longform
 import numpy as np
 import pytest
+from each.test_collectives import without_in_place
+from each.test_fortran import flags
 from hypothesis import HealthCheck, Phase, given, settings
 from job import JobError, output_of
 from mpi.programs import BINDINGS, Programs
 from mpi.script import Script, scripts
 from mpi.stats import stats
 from mpi.test_differential import SEED, served_at_least
-from mpich.test_collectives import without_in_place
-from mpich.test_fortran import flags
 from onecopy import peers
 from runner import NO_SINGLE_COPY, OPEN_MPI, Runner
 from worlds.test_mpi4py import library, python
