@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +90,32 @@ def activated(there: Path, mpi: str) -> dict[str, str]:
     return {**base, **MPIS[mpi], "PATH": f"{there / 'bin'}:{os.environ['PATH']}"}
 
 
+def without_mpi(where: Path) -> str:
+    """A PATH that has what this one has, but for compilers, launchers and settings of MPIs."""
+    where.mkdir()
+    foreign = re.compile(r"i?mpi|[op]mpi|opal|orte|oshc|osh[fr]|prte|prun|hydra|.*\b(mpi|ompi|mpich)")
+    for directory in os.environ["PATH"].split(":"):
+        for path in Path(directory).iterdir() if Path(directory).is_dir() else ():
+            if not foreign.match(path.name) and not (where / path.name).is_symlink():
+                (where / path.name).symlink_to(path)
+    return str(where)
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python that makes wheels."""
+    where = tmp_path_factory.mktemp("tools")
+    return environment(where / "tools", "-r", ROOT / "requirements-wheel.txt") / "bin/python"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, tools: Path) -> Path:
+    """As it is made where there is no MPI."""
     where = tmp_path_factory.mktemp("wheel")
-    tools = environment(where / "tools", "-r", ROOT / "requirements-wheel.txt")
-    built = run(ROOT / "packaging/make-wheel", where / "out", tools / "bin/python")
+    path = without_mpi(where / "bin")
+    assert not shutil.which("mpicc", path=path)
+    env = {**os.environ, "PATH": path, "PKG_CONFIG_LIBDIR": "/nowhere", "CPATH": ""}
+    built = run(ROOT / "packaging/make-wheel", where / "out", tools, env=env)
     assert built.returncode == 0, built.stdout + built.stderr
     (found,) = (where / "out").glob("*.whl")
     return found
@@ -118,6 +140,53 @@ def test_contents(wheel: Path) -> None:
         "LICENSE.mimalloc.txt",
     }
     assert [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra" not in line] == []
+
+
+def spoilt(wheel: Path, tools: Path, where: Path, change: Callable[[Path], object]) -> Path:
+    """The wheel once more, with something changed in it."""
+    assert run(tools, "-m", "wheel", "unpack", "--dest", where / "in", wheel).returncode == 0
+    (tree,) = (where / "in").iterdir()
+    change(tree)
+    assert run(tools, "-m", "wheel", "pack", "--dest-dir", where, tree).returncode == 0
+    return where / wheel.name
+
+
+def describe_wrongly(tree: Path) -> None:
+    (metadata,) = tree.glob("*/METADATA")
+    text = metadata.read_text()
+    assert "Description-Content-Type: text/markdown" in text
+    metadata.write_text(text.replace("Type: text/markdown", "Type: text/word"))
+
+
+def add_bytecode(tree: Path) -> None:
+    (tree / "onecopy/__pycache__").mkdir()
+    (tree / "onecopy/__pycache__/mpi.cpython-311.pyc").touch()
+
+
+@pytest.mark.long(1)
+@pytest.mark.timeout(1800)
+def test_refused(wheel: Path, tools: Path, tmp_path: Path) -> None:
+    """A wheel that PyPI would refuse, or that holds too much or promises too much, is refused; ours is not."""
+
+    def check(path: Path) -> tuple[int, str]:
+        done = run(ROOT / "packaging/check-wheel", path, tools)
+        return done.returncode, done.stdout + done.stderr
+
+    status, said = check(wheel)
+    assert status == 0, said
+    for platform, why in (
+        ("linux", "PyPI takes no wheel for linux_"),
+        ("manylinux_2_5", "the name says manylinux_2_5_"),
+    ):
+        status, said = check(Path(shutil.copy(wheel, tmp_path / re.sub(r"manylinux_2_\d+", platform, wheel.name))))
+        assert status, platform
+        assert why in said
+    for change, why in ((describe_wrongly, "text/word"), (add_bytecode, "W001")):
+        where = tmp_path / change.__name__
+        where.mkdir()
+        status, said = check(spoilt(wheel, tools, where, change))
+        assert status, change
+        assert why in said
 
 
 @pytest.mark.long(1)
