@@ -31,7 +31,17 @@ def unpacked(package: str, part: str = "") -> Path:
         except debian.DebianError as reason:
             pytest.skip(f"the sources of {package} are not to be had: {reason}")
         new.mkdir()
-        command = ["tar", "-x", "-f", archive, "-C", new, "--strip-components=1", "--no-same-owner", "--wildcards"]
+        command = [
+            "tar",
+            "-x",
+            "-f",
+            str(archive),
+            "-C",
+            str(new),
+            "--strip-components=1",
+            "--no-same-owner",
+            "--wildcards",
+        ]
         subprocess.run([*command, f"*/{part}".rstrip("/")], check=True)
         archive.unlink()
         new.rename(there)
