@@ -13,6 +13,7 @@ import random
 import sys
 import traceback
 from array import array
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +52,8 @@ class Element(NamedTuple):
     known: bool = False
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True)
+class Call:
     name: str
     root: int
     count: int
@@ -76,7 +78,15 @@ def logical() -> Any:
 def elements() -> dict[str, Element]:
     simple = {"schar": "b", "short": "h", "int": "i", "long": "l", "uchar": "B", "ushort": "H", "uint": "I"}
     simple |= {"ulong": "L", "float": "f", "double": "d", "ldouble": "g", "cfloat": "F", "cdouble": "D", "bool": "?"}
-    types = (MPI.SIGNED_CHAR, MPI.SHORT, MPI.INT, MPI.LONG, MPI.UNSIGNED_CHAR, MPI.UNSIGNED_SHORT, MPI.UNSIGNED)
+    types: tuple[Any, ...] = (
+        MPI.SIGNED_CHAR,
+        MPI.SHORT,
+        MPI.INT,
+        MPI.LONG,
+        MPI.UNSIGNED_CHAR,
+        MPI.UNSIGNED_SHORT,
+        MPI.UNSIGNED,
+    )
     types += (MPI.UNSIGNED_LONG, MPI.FLOAT, MPI.DOUBLE, MPI.LONG_DOUBLE, MPI.C_FLOAT_COMPLEX, MPI.C_DOUBLE_COMPLEX)
     types += (MPI.C_BOOL,)
     found = {
@@ -252,11 +262,11 @@ class Side:
             at += self.units[block]
         return at
 
-    def data(self) -> np.ndarray[Any, Any]:
+    def data(self) -> Any:
         raw = np.frombuffer(self.memory, np.uint8)[self.begin : self.end]
         return raw.view(ELEMENTS[self.call.element].dtype)
 
-    def places(self, block: int) -> np.ndarray[Any, Any]:
+    def places(self, block: int) -> Any:
         i = np.arange(self.counts[block])
         return (self.displs[block] + i // len(self.offsets)) * self.extent + self.offsets[i % len(self.offsets)]
 
@@ -284,16 +294,15 @@ class Side:
 
     def digest(self, known: int) -> bytes:
         """Of all there is, but for what follows the first @known elements of a reduction."""
-        if not isinstance(self.memory, bytes):
-            dtype = ELEMENTS[self.call.element].dtype
-            raw = np.frombuffer(self.memory, np.uint8)
-            rows = raw[self.begin : self.end].reshape(-1, dtype.itemsize)
-            for block in range(len(self.counts)):
-                places = self.places(block)
-                rows[places] = settled(self.call, self.data()[places])
-            if self.call.name in REDUCTIONS:
-                rows[known:] = 0
-        return hashlib.blake2b(bytes(self.memory), digest_size=16).digest()
+        element = ELEMENTS[self.call.element].dtype
+        raw = np.frombuffer(bytearray(self.memory), np.uint8)
+        rows = raw[self.begin : self.end].reshape(-1, element.itemsize)
+        for block in range(len(self.counts)):
+            places = self.places(block)
+            rows[places] = settled(self.call, self.data()[places])
+        if self.call.name in REDUCTIONS:
+            rows[known:] = 0
+        return hashlib.blake2b(raw.tobytes(), digest_size=16).digest()
 
     def close(self) -> None:
         """A peer that still reads it finds this."""

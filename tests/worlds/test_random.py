@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -98,6 +99,8 @@ def test_fortran(runner: Runner, programs: Programs, binding: str) -> None:
     least = {name: ROUNDS // 4 if env else 1 for name, env in SETTINGS.items()}
     # Ranks whose types differ are an error to MPICH and its kin, which look at them.
     alike = [] if runner.mpi.abi == "openmpi4" else ["alike"]
+    if runner.mpi.name == "debian":
+        alike.append("careful")
     for example in range(EXAMPLES):
         compare(runner, RANKS, [program, str((SEED + example) % 2**32), str(ROUNDS), "OUT", *alike], least)
 
@@ -123,6 +126,9 @@ def for_python(runner: Runner, script: Script) -> Script:
     lines = list(script.lines)
     if runner.mpi.name.startswith("intelmpi"):
         lines = without_in_place(lines, "alltoall[vw]", r"\S+")
+    if runner.mpi.name == "mpich":  # "Invalid datatype", where types have gaps and messages are passed on
+        gaps = re.compile(r"^call (scatter|gather) .* (short|long|double|ldouble)_int ")
+        lines = [line for line in lines if not gaps.search(line)]
     drawn = random.Random(SEED)
     for i, line in enumerate(lines):
         if line.startswith("call ") and drawn.random() < 0.3:
@@ -150,7 +156,9 @@ def test_mpi4py(runner: Runner, request: pytest.FixtureRequest, package: str, sc
     script = for_python(runner, script)
     text = runner.cwd / "script"
     text.write_text(script.text())
-    program = [binary, HERE / "scripted.py", text, "OUT"]
-    least = {name: served_at_least(script, setting) for name, setting in SETTINGS.items()}
+    program: list[str | Path] = [binary, HERE / "scripted.py", text, "OUT"]
+    # What C's driver does in other lines is more than is done here.
+    calls = Script(script.ranks, tuple(line for line in script.lines if line.startswith("call ")))
+    least = {name: served_at_least(calls, setting) for name, setting in SETTINGS.items()}
     print(script.text())
     compare(runner, script.ranks, program, least, library(runner) if package == "pypi" else True, env)

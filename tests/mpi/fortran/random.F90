@@ -1,6 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! random SEED ROUNDS OUT [alike]: random collectives, of random types, layouts and communicators. OUT.<rank> gets a line a
-! round: the call, and a digest of the buffers after it. alike: all have the same type in a call. MPIFH, USEMPI or USEMPIF08 says
+! random SEED ROUNDS OUT [alike [careful]]: random collectives, of random types, layouts and communicators. OUT.<rank> gets a line a
+! round: the call, and a digest of the buffers after it. alike: all have the same type in a call.
+! careful: no reduction is in place at a root but 0, where MPICH 4.0 crashes. MPIFH, USEMPI or USEMPIF08 says
 ! through what.
 #ifdef USEMPIF08
 #define DATATYPE type(MPI_Datatype)
@@ -82,7 +83,7 @@ program random_calls
   integer(1), pointer, contiguous :: send(:), recv(:)
   integer :: world, worlds, rank, ranks, ierr, rounds, round, call_, element, size_, count, root, which_op, out, &
              layout_s, layout_r
-  logical :: in_place, here, reduces, same_types, static_memory
+  logical :: in_place, here, reduces, same_types, careful, static_memory
   type(side) :: s, r
   character(200) :: word
 
@@ -92,6 +93,7 @@ program random_calls
   call get_command_argument(2, word)
   read (word, *) rounds
   same_types = command_argument_count() > 3
+  careful = command_argument_count() > 4
   call MPI_Comm_rank(MPI_COMM_WORLD, world, ierr)
   call MPI_Comm_size(MPI_COMM_WORLD, worlds, ierr)
   call get_command_argument(3, word)
@@ -405,6 +407,7 @@ contains
     root = draw(alike, worlds)
     root = modulo(root, ranks)
     in_place = draw(alike, 3) == 0 .and. call_ /= bcast
+    if (careful .and. call_ == reduce .and. in_place) root = 0
     here = in_place .and. (rank == root .or. .not. one_of([scatter, scatterv, gather, gatherv, reduce]))
     static_memory = draw(own, 3) == 0
     if (reduces) call choose_op()
@@ -498,6 +501,7 @@ contains
     end if
     if (reduces .and. r%blocks > 0) call settle(recv, r)
     write (out, '(i0, 1x, a, 2(1x, z16.16))') round, trim(names(call_)), digest(send), digest(recv)
+    flush (out) ! how far a rank came, should it hang
     send = -91 ! a peer that still reads it finds this
     recv = 90
     if (.not. static_memory) deallocate (send, recv)
