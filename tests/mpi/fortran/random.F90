@@ -56,7 +56,7 @@ program random_calls
   include 'mpif.h'
 #endif
   integer, parameter :: i8 = selected_int_kind(18), most = 16, guard = 64, unit = 12
-  integer, parameter :: statics = 4194304
+  integer, parameter :: static_words = 4194304
   integer, parameter :: bcast = 1, scatter = 2, scatterv = 3, gather = 4, gatherv = 5, allgather = 6, allgatherv = 7, &
                         alltoall = 8, alltoallv = 9, alltoallw = 10, reduce = 11, allreduce = 12, scan = 13, exscan = 14, &
                         reduce_scatter = 15, reduce_scatter_block = 16, barrier = 17, calls = 17
@@ -79,7 +79,7 @@ program random_calls
   DATATYPE :: types(elements)
   OPERATOR :: op, later
   integer(i8) :: seed, alike, own
-  integer(1), target, save :: static_send(statics), static_recv(statics)
+  integer(1), target, save :: static_send(static_words), static_recv(static_words)
   integer(1), pointer, contiguous :: send(:), recv(:)
   integer :: world, worlds, rank, ranks, ierr, rounds, round, call_, element, size_, count, root, which_op, out, &
              layout_s, layout_r
@@ -516,7 +516,7 @@ contains
     integer, intent(in) :: n
     integer :: i
 
-    if (static_memory .and. max(s%bytes, r%bytes) + guard <= statics) then
+    if (static_memory .and. max(s%bytes, r%bytes) + guard <= static_words) then
       bytes => static_bytes(1:n + guard)
     else
       static_memory = .false.
