@@ -52,8 +52,8 @@ LINE = r"^\| (Open MPI 4|Open MPI 5|MPICH|Intel MPI)[ \d.]*(?:, (\d) ranks)? \| 
 PLACES = {
     "Open MPI 4": ("collectives", "messages"),
     "Open MPI 5": ("on-openmpi5", "messages-on-openmpi5"),
-    "MPICH": ("on-mpich", ""),
-    "Intel MPI": ("on-intelmpi", ""),
+    "MPICH": ("on-mpich", "messages-on-mpich"),
+    "Intel MPI": ("on-intelmpi", "messages-on-intelmpi"),
 }
 
 
