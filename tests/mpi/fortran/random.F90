@@ -413,8 +413,10 @@ contains
     if (reduces) call choose_op()
     layout_s = draw(own, 6)
     layout_r = draw(own, 6)
-    if (same_types) layout_s = draw(alike, 6)
-    if (same_types) layout_r = layout_s
+    ! Open MPI chooses how it gathers unequal blocks by each rank's own types and counts of them: those that differ
+    ! wait for one another.
+    if (same_types .or. call_ == allgatherv) layout_s = draw(alike, 6)
+    if (same_types .or. call_ == allgatherv) layout_r = layout_s
     if (modulo(count, unit) == 0) return
     layout_s = 0
     layout_r = 0
