@@ -413,10 +413,11 @@ contains
     if (reduces) call choose_op()
     layout_s = draw(own, 6)
     layout_r = draw(own, 6)
-    ! Open MPI chooses how it gathers unequal blocks by each rank's own types and counts of them: those that differ
-    ! wait for one another.
-    if (same_types .or. call_ == allgatherv) layout_s = draw(alike, 6)
-    if (same_types .or. call_ == allgatherv) layout_r = layout_s
+    ! Open MPI chooses how to do an allgatherv by types and counts of each rank's own, and waits for ever where ranks differ.
+    if (same_types .or. call_ == allgatherv) then
+      layout_s = draw(alike, 6)
+      layout_r = layout_s
+    end if
     if (modulo(count, unit) == 0) return
     layout_s = 0
     layout_r = 0
@@ -454,7 +455,6 @@ contains
       if (.not. here) call open_side(s, from_me(1:1), layout_s)
       if (is_root) call open_side(r, to_me, layout_r)
     case (allgather, allgatherv)
-      ! Open MPI chooses how to do an allgatherv by the size of each rank's send type.
       if (.not. here) call open_side(s, from_me(1:1), merge(0, layout_s, call_ == allgatherv))
       call open_side(r, to_me, layout_r)
     case (alltoall, alltoallv, alltoallw)
