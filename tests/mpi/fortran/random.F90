@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! random SEED ROUNDS OUT [alike [careful]]: random collectives, of random types, layouts and communicators. OUT.<rank> gets a line a
 ! round: the call, and a digest of the buffers after it. alike: all have the same type in a call.
-! careful: no reduction is in place at a root but 0, where MPICH 4.0 crashes. MPIFH, USEMPI or USEMPIF08 says
+! careful: no reduction is in place at a root but 0, nor a reduce_scatter, where MPICH 4.0 crashes. MPIFH, USEMPI or USEMPIF08 says
 ! through what.
 #ifdef USEMPIF08
 #define DATATYPE type(MPI_Datatype)
@@ -408,6 +408,8 @@ contains
     root = modulo(root, ranks)
     in_place = draw(alike, 3) == 0 .and. call_ /= bcast
     if (careful .and. call_ == reduce .and. in_place) root = 0
+    ! Its copies overlap there.
+    if (careful .and. call_ == reduce_scatter) in_place = .false.
     here = in_place .and. (rank == root .or. .not. one_of([scatter, scatterv, gather, gatherv, reduce]))
     static_memory = draw(own, 3) == 0
     if (reduces) call choose_op()
