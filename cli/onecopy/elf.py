@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
-DT_NEEDED, DT_STRTAB, DT_STRSZ = 1, 5, 10
+DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH = 1, 5, 10, 15, 29
 ET_EXEC, ET_DYN = 2, 3
 
 
@@ -26,6 +26,8 @@ class Elf(NamedTuple):
     dynamic: bool
     #: The names of all that it defines or wants of others, each with a zero behind; one may be the end of another.
     strings: bytes = b""
+    #: Says itself where some of what it needs is.
+    has_path: bool = False
 
     @property
     def is_static(self) -> bool:
@@ -76,6 +78,7 @@ def parse(data: bytes) -> Elf:
         dynamic = next((s for s in segments if s.kind == PT_DYNAMIC), None)
         needed: list[int] = []
         table = size = 0
+        has_path = False
         if dynamic:
             entry = order + ("qQ" if wide else "iI")
             for at in range(dynamic.offset, dynamic.offset + dynamic.size, struct.calcsize(entry)):
@@ -88,6 +91,8 @@ def parse(data: bytes) -> Elf:
                     table = value
                 elif tag == DT_STRSZ:
                     size = value
+                elif tag in (DT_RPATH, DT_RUNPATH):
+                    has_path = True
             # The table's address is one of memory: the segment that is loaded there says where it is in the file.
             for s in segments:
                 if s.kind == PT_LOAD and s.address <= table < s.address + s.size:
@@ -96,7 +101,8 @@ def parse(data: bytes) -> Elf:
         names = tuple(_string(data, table + value) for value in needed)
     except (struct.error, OverflowError) as error:
         raise NotElfError("the file is cut short") from error
-    return Elf(64 if wide else 32, machine, interpreter, names, dynamic is not None, data[table : table + size])
+    strings = data[table : table + size]
+    return Elf(64 if wide else 32, machine, interpreter, names, dynamic is not None, strings, has_path)
 
 
 def read(path: Path) -> Elf:

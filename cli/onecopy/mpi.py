@@ -28,6 +28,7 @@ ABIS = {
 MPI_3, MPI_4 = "-mpi3", "-mpi4"
 #: Calls that came with MPI 4, among the names of programs and libraries, perhaps as the end of PMPI_Session_init.
 SESSION, LARGE_COUNT = b"MPI_Session_init\0", b"MPI_Bcast_c\0"
+LOADER_CACHE = Path("/etc/ld.so.cache")
 #: Of a program without an MPI, for which every library will do.
 ANY = "any"
 #: What MPIs stand on: programs that use these without an MPI end long messages in the same way.
@@ -120,14 +121,32 @@ def _abi_of_names(names: Sequence[str], source: Path) -> Abi | None:
     return None
 
 
+def _in_the_cache(name: str) -> list[Path]:
+    """Files of that name which the dynamic loader finds by itself (ldconfig)."""
+    try:
+        paths = set(re.findall(rb"\0(/[^\0]*/" + re.escape(os.fsencode(name)) + rb")(?=\0)", LOADER_CACHE.read_bytes()))
+    except OSError:
+        return []
+    return [Path(os.fsdecode(path)) for path in paths]
+
+
+def _library_of(path: Path, program: elf.Elf, interface: str) -> Path | None:
+    """The file of its MPI. The dynamic loader is asked only where its cache does not say."""
+    names = [name for name in program.needed if ABIS.get(name, ("",))[0] == interface]
+    if names and not program.has_path and not os.environ.get("LD_LIBRARY_PATH"):
+        cached = _in_the_cache(names[0])
+        if len(cached) == 1:
+            return cached[0]
+    listed = linked_libraries(path)
+    return next((Path(file) for name, file in listed if file and ABIS.get(name, ("",))[0] == interface), None)
+
+
 def _for_its_version(abi: Abi | None, path: Path, program: elf.Elf, library: Path | None) -> Abi | None:
     """The same, for Open MPI with the name of the library that shows what this one has: @library, or what the dynamic
     loader finds for the program."""
     if not abi or abi.name != "openmpi4":
         return abi
-    if library is None:
-        names = linked_libraries(path)
-        library = next((Path(file) for name, file in names if file and ABIS.get(name, ("",))[0] == abi.name), None)
+    library = library or _library_of(path, program, abi.name)
     try:
         has = elf.read(library).strings if library else b""
     except elf.NotElfError:
