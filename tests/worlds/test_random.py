@@ -29,7 +29,7 @@ from runner import NO_SINGLE_COPY, OPEN_MPI, Runner
 from worlds.test_mpi4py import library, python
 
 HERE = Path(__file__).resolve().parent
-EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 1, 8)
+EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 1, 4)
 RANKS = 3
 #: Rounds of a Fortran program.
 ROUNDS = 300 if longform.ASKED else 60
