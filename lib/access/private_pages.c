@@ -185,7 +185,7 @@ void oc_private_pages_look(const struct oc_node *node)
 	if (!oc_private_pages_are_due() ||
 	    atomic_exchange_explicit(&own.busy, true, memory_order_acquire))
 		return;
-	__atomic_store_n(&oc_private_pages_turn, oc_clock_coarse_ms() >> 9, __ATOMIC_RELAXED);
+	__atomic_store_n(&oc_private_pages_turn, oc_clock_turn(), __ATOMIC_RELAXED);
 	if (!is_off())
 		read_notes(ring_of(node, node->rank), oc_clock_ns() + TURN_NS);
 	atomic_store_explicit(&own.busy, false, memory_order_release);

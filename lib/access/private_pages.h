@@ -49,8 +49,7 @@ void oc_private_pages_tell(const struct oc_node *node, uint32_t peer, const stru
 /* Whether it is time to look. Any thread. */
 static inline bool oc_private_pages_are_due(void)
 {
-	return oc_clock_coarse_ms() >> 9 !=
-	       __atomic_load_n(&oc_private_pages_turn, __ATOMIC_RELAXED);
+	return oc_clock_turn() != __atomic_load_n(&oc_private_pages_turn, __ATOMIC_RELAXED);
 }
 
 /* If it is time, has collapsed what peers have told of and is worth it. In a process that is

@@ -49,7 +49,7 @@ extern uint64_t oc_heap_promote_copied __attribute__((visibility("hidden")));
  * off; errno stays. */
 static inline bool oc_heap_promote_look(size_t copied)
 {
-	uint64_t turn = oc_clock_coarse_ms() >> 9;
+	uint64_t turn = oc_clock_turn();
 	uint64_t all = __atomic_load_n(&oc_heap_promote_copied, __ATOMIC_RELAXED);
 
 	__atomic_store_n(&oc_heap_promote_copied, all + copied, __ATOMIC_RELAXED);
