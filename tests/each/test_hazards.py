@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-
 import longform
 import mpis
 import pytest
@@ -75,9 +72,4 @@ def test_random_neighbours(runner: Runner, program: MakeProgram, ranks: int) -> 
 @pytest.mark.timeout(1200 + 10 * KILLS)
 def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
     """Whoever dies whenever. What MPICH 5 leaves in /dev/shm then is its own."""
-    seed = int(os.environ.get("ONECOPY_TEST_SEED") or random.SystemRandom().randrange(2**32))
-    print(f"ONECOPY_TEST_SEED={seed}")
-    dice = random.Random(seed)
-    for turn in range(KILLS):
-        print(f"turn {turn}")
-        test_hazards.kill_one(runner, program("victim"), dice, most=4, leftovers=False)
+    test_hazards.kill_many(runner, program("victim"), most=4, leftovers=False)

@@ -214,15 +214,20 @@ def kill_one(runner: Runner, victim: Path, dice: random.Random, most: int, lefto
             path.unlink(missing_ok=True)
 
 
-@pytest.mark.timeout(1200 + 10 * KILLS)
-def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
-    """Whoever dies whenever: the rest is gone within 10 seconds, and nothing is left."""
+def kill_many(runner: Runner, victim: Path, most: int, leftovers: bool = True) -> None:
+    """As kill_one(), KILLS times."""
     seed = int(os.environ.get("ONECOPY_TEST_SEED") or random.SystemRandom().randrange(2**32))
     print(f"ONECOPY_TEST_SEED={seed}")
     dice = random.Random(seed)
     for turn in range(KILLS):
         print(f"turn {turn}")
-        kill_one(runner, program("victim"), dice, most=6)
+        kill_one(runner, victim, dice, most, leftovers)
+
+
+@pytest.mark.timeout(1200 + 10 * KILLS)
+def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
+    """Whoever dies whenever: the rest is gone within 10 seconds, and nothing is left."""
+    kill_many(runner, program("victim"), most=6)
 
 
 # ---- closed descriptors ---------------------------------------------------------------------------------------------
