@@ -106,15 +106,15 @@ def test_fortran(runner: Runner, programs: Programs, binding: str) -> None:
 
 
 def interpreter(runner: Runner, package: str, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str]]:
-    """A Python, and where it is to look for mpi4py and NumPy."""
-    numpy = Path(np.__file__).parents[1]
+    """A Python, and where it is to look for mpi4py, NumPy and these tests."""
+    both = f"{Path(np.__file__).parents[1]}:{HERE.parent}"
     if package == "pypi":
         if runner.mpi.name not in (OPEN_MPI.name, *peers.PACKAGES):
             pytest.skip(f"the package of mpi4py is not built for {runner.mpi.name}")
-        return python(runner.mpi), {"PYTHONPATH": f"{request.getfixturevalue('mpi4py')}:{numpy}"}
+        return python(runner.mpi), {"PYTHONPATH": f"{request.getfixturevalue('mpi4py')}:{both}"}
     if runner.mpi.name != OPEN_MPI.name:
         pytest.skip("Debian's mpi4py is built for its Open MPI")
-    env = {"PYTHONPATH": str(numpy)}
+    env = {"PYTHONPATH": both}
     look = output_of((DEBIAN, "-c", "import mpi4py, numpy"), 60, env={**os.environ, **env})
     if look.returncode:
         pytest.skip(f"packaging/install-deps test: {look.stderr.strip().splitlines()[-1]}")
