@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,12 @@ import workers
 from job import Finished
 from runner import Runner, build_dir
 from workers import FileScheduling
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One seed for all random tests of a run, which workers inherit."""
+    if not hasattr(config, "workerinput") and not os.environ.get("ONECOPY_TEST_SEED"):
+        os.environ["ONECOPY_TEST_SEED"] = str(random.SystemRandom().randrange(2**32))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -75,4 +83,5 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
+    print(f"random tests had ONECOPY_TEST_SEED={os.environ['ONECOPY_TEST_SEED']}")
     print("{passed} passed, {failed} failed, {skipped} skipped".format_map(_counts))

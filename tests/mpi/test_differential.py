@@ -9,7 +9,6 @@ instead, ONECOPY_TEST_SEED repeats a run.
 from __future__ import annotations
 
 import os
-import random
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from mpi.stats import moved, stats
 from runner import NO_SINGLE_COPY, Runner
 
 EXAMPLES = longform.rounds("ONECOPY_TEST_EXAMPLES", 2, 24)
-SEED = int(os.environ.get("ONECOPY_TEST_SEED") or random.SystemRandom().randrange(2**32))
+SEED = int(os.environ["ONECOPY_TEST_SEED"])
 
 # With ONECOPY_MIN=1 every call with data is served, so sums of floats must be folded in rank order.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
