@@ -35,22 +35,37 @@ def test_death_of_another(runner: Runner, program: MakeProgram, call: str) -> No
     assert how[1] == how[3] == "success"
 
 
+#: Who died, where, and in which collective that was noticed.
+DEATH = rf"rank 2 of MPI_COMM_WORLD \(rank 2 of the communicator, process \d+ on {socket.gethostname()}\) died, "
+DEATH += "noticed in MPI_Allreduce"
+
+
 @pytest.mark.usefixtures("outliving")
 @pytest.mark.parametrize("last", [[], ["late"]], ids=["together", "late"])
 def test_death_in_one_line(runner: Runner, program: MakeProgram, last: list[str]) -> None:
-    """Who died, where, and in which collective that was noticed: said once, and to each program.
+    """It is said once, and to each program.
 
     One that comes late finds others gone too, which had noticed, and left.
     """
     done = runner.mpirun(4, program("dies"), "allreduce", *last, env=OUTLIVE)
     how = ends(done.stdout)
-    wanted = rf"rank 2 of MPI_COMM_WORLD \(rank 2 of the communicator, process \d+ on {socket.gethostname()}\) died, "
-    wanted += "noticed in MPI_Allreduce"
     assert set(how) == {0, 1, 3}
-    assert all(re.fullmatch(wanted, text) for text in how.values()), how
+    assert all(re.fullmatch(DEATH, text) for text in how.values()), how
     ours = [line for line in done.stderr.splitlines() if "onecopy" in line]
     assert len(ours) == 1, done.stderr
-    assert re.fullmatch(f"onecopy: {wanted}", ours[0])
+    assert re.fullmatch(f"onecopy: {DEATH}", ours[0])
+
+
+def test_death_that_ends_the_job(runner: Runner, program: MakeProgram) -> None:
+    """With the MPI's own handler of errors, too, unless the launcher is faster, which says it then."""
+    # What MPICH 5 leaves in /dev/shm then is its own.
+    done = runner.start_mpi(4, program("dies"), "allreduce", "fatal").wait(60, leftovers=False)
+    assert done.returncode
+    assert not ends(done.stdout)
+    ours = [line for line in done.stderr.splitlines() if "onecopy: " in line]
+    assert len(ours) <= 1, done.stderr
+    told = done.stdout + done.stderr
+    assert re.search(f"onecopy: {DEATH}$", told, re.M) if ours else re.search(r"(?i)\bsignal:? +9\b", told), told
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * dies scatterv|gatherv|allreduce [late]: rank 2 of 4 dies, and the others make a call that, if it
- * has blocks, has a small one for rank 3. Each says how that ended, and leaves. Rank 3 may be late.
+ * dies scatterv|gatherv|allreduce [late|fatal]: rank 2 of 4 dies, and the others make a call that,
+ * if it has blocks, has a small one for rank 3. Each says how that ended, and leaves. Rank 3 may be
+ * late, or the handler of errors the one that ends the job.
  */
 #include <signal.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static int call(const char *name)
 
 int main(int argc, char **argv)
 {
+	const char *word = argc > 2 ? argv[2] : "";
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int err, class, len;
 
@@ -44,13 +46,14 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	out = pattern_alloc(RANKS * LARGE * 4);
 	in = pattern_alloc(RANKS * LARGE * 4);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if (strcmp(word, "fatal"))
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	for (int i = 0; i < 6; i++)
 		call(argv[1]);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == DEAD)
 		kill(getpid(), SIGKILL);
-	if (rank == 3 && argc > 2)
+	if (rank == 3 && !strcmp(word, "late"))
 		sleep(1);
 	err = call(argv[1]);
 	if (rank == 3 && !err && !strcmp(argv[1], "scatterv"))
