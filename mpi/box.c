@@ -62,14 +62,17 @@ static int add_axes(struct oc_runs *runs, const struct oc_runs *element, struct 
 		    const int64_t *sizes, bool c)
 {
 	int64_t stride = element->extent, far;
+	bool empty = !element->n;
 
 	for (int k = 0; k < n; k++) {
 		axis[k].stride = stride;
 		if (axis[k].step <= 0 || __builtin_add_overflow(axis[k].end, axis[k].step, &far) ||
 		    __builtin_mul_overflow(stride, sizes[axis_of(n, c, k)], &stride))
 			return -E2BIG;
+		/* Then the rows of all others have nothing. */
+		empty |= axis[k].first >= axis[k].end;
 	}
-	return element->n ? add_box(runs, element, axis, n, 0) : 0;
+	return empty ? 0 : add_box(runs, element, axis, n, 0);
 }
 
 int oc_box_subarray(struct oc_runs *runs, const struct oc_runs *element, const int64_t *of)

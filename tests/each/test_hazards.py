@@ -16,7 +16,7 @@ from mpi import test_failures, test_hazards, test_layouts, test_neighbours, test
 KILLS = longform.rounds("ONECOPY_TEST_KILLS", 2, 30)
 
 for module, names in (
-    (test_failures, ("unequal_amounts", "unequal_ends")),
+    (test_failures, ("unequal_amounts", "unequal_ends", "death_that_ends_the_job")),
     (test_operators, ("operators", "optional_types", "same_types")),
     (test_neighbours, ("parts",)),
     (
@@ -31,7 +31,7 @@ for module, names in (
         test_sorts,
         ("one_rank_says_why", "thread_levels", "tool_in_program", "tool_in_library", "mpi_by_dlopen"),
     ),
-    (test_layouts, ("unpacked", "uncommitted_type")),
+    (test_layouts, ("unpacked", "hollow_array", "uncommitted_type")),
 ):
     globals().update({f"test_{name}": getattr(module, f"test_{name}") for name in names})
 

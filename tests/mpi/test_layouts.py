@@ -51,6 +51,13 @@ def test_holes(runner: Runner, program: MakeProgram, mode: dict[str, str]) -> No
         assert min(served(path, call)) > 0
 
 
+def test_hollow_array(runner: Runner, program: MakeProgram) -> None:
+    """A part of an array with nothing in it takes no time, however many rows it would have."""
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("hollow"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [2, 2]
+
+
 def test_own_block(runner: Runner, program: MakeProgram) -> None:
     """In place, where some blocks are packed and some are not."""
     path = runner.cwd / "stats"
