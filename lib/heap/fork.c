@@ -71,6 +71,7 @@
 #include "heap/arena.h"
 #include "heap/held.h"
 #include "heap/helper.h"
+#include "heap/mimalloc.h"
 #include "heap/onfork.h"
 #include "heap/pieces.h"
 #include "heap/span.h"
@@ -390,6 +391,7 @@ static void child(void)
 			__atomic_store_n(&oc_heap_range.size, 0, __ATOMIC_RELAXED);
 		oc_heap_view_close();
 		oc_heap_become_copy();
+		oc_mi_forget_thread();
 		is_copy = true;
 		/* Last: the parent goes on, unless a helper has them too. */
 		shut(state.turn[1]);

@@ -22,8 +22,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 /* That comes with the library this is in, as in a Python wheel. Not by the name of
  * libmimalloc: whoever in the program needs that one shall get its own. */
@@ -33,6 +35,7 @@
 #define NATURAL ((size_t)128)
 
 #define TOO_NEW 30500
+#define NO_KEY	(-1L)
 
 struct oc_mi oc_mi;
 
@@ -49,6 +52,9 @@ static union {
 	struct oc_mi_heap *(*by_number)(int id);
 	struct oc_mi_heap *(*by_pointer)(void *id);
 } heap_new;
+
+static void *(*of_thread)(void); /* what mimalloc has for this thread; makes it, if there is none */
+static long thread_key = NO_KEY;
 
 /* mi_version() has one digit of the minor and the patch each at first, then one and two, then two
  * of each: 209 is 2.0.9, 315 is 3.1.5, 3207 is 3.2.7, 30400 is 3.4.0. */
@@ -97,6 +103,9 @@ int oc_mi_load(const char **why)
 	oc_mi.memalign = dlsym(lib, "mi_heap_malloc_aligned");
 	oc_mi.free = dlsym(lib, "mi_free");
 	oc_mi.usable_size = dlsym(lib, "mi_usable_size");
+	of_thread = dlsym(lib, "mi_theap_get_default");
+	if (!of_thread)
+		of_thread = dlsym(lib, "mi_heap_get_default");
 	if (version < 209 || !manage_memory || !heap_new.symbol || !oc_mi.malloc || !oc_mi.zalloc ||
 	    !oc_mi.memalign || !oc_mi.free || !oc_mi.usable_size) {
 		*why = "libmimalloc is too old: exclusive arenas came with 2.0.9";
@@ -146,8 +155,31 @@ void *oc_mi_memalign(struct oc_mi_heap *heap, size_t bytes, size_t align, size_t
 	}
 }
 
+/* The thread-specific key whose destructor is mimalloc's, by what this thread has there. */
+static void find_thread_key(void)
+{
+	long keys = sysconf(_SC_THREAD_KEYS_MAX);
+	void *its = of_thread ? of_thread() : NULL;
+
+	for (long key = 0; its && key < keys && thread_key == NO_KEY; key++)
+		if (pthread_getspecific((pthread_key_t)key) == its)
+			__atomic_store_n(&thread_key, key, __ATOMIC_RELAXED);
+}
+
 struct oc_mi_heap *oc_mi_heap_create(void)
 {
-	return arena_by_pointer ? heap_new.by_pointer(arena_id.pointer)
-				: heap_new.by_number(arena_id.number);
+	struct oc_mi_heap *it = arena_by_pointer ? heap_new.by_pointer(arena_id.pointer)
+						 : heap_new.by_number(arena_id.number);
+
+	if (it && __atomic_load_n(&thread_key, __ATOMIC_RELAXED) == NO_KEY)
+		find_thread_key();
+	return it;
+}
+
+void oc_mi_forget_thread(void)
+{
+	long key = __atomic_load_n(&thread_key, __ATOMIC_RELAXED);
+
+	if (key != NO_KEY)
+		pthread_setspecific((pthread_key_t)key, NULL);
 }

@@ -40,4 +40,8 @@ void *oc_mi_memalign(struct oc_mi_heap *heap, size_t bytes, size_t align, size_t
  * mimalloc when the thread ends; its live blocks pass to other heaps. */
 struct oc_mi_heap *oc_mi_heap_create(void);
 
+/* In a forked child, which has blocks of the arena and no records of them: the end of this thread
+ * is nothing to mimalloc any more. */
+void oc_mi_forget_thread(void);
+
 #endif

@@ -304,12 +304,41 @@ static void cancelled(void)
 	}
 }
 
+/* In the child its thread ends, as the last one: with that the process does. */
+static void *fork_ending(void *arg)
+{
+	pid_t *pid = arg;
+	char *own = malloc(64 * KIB);
+
+	CHECK(probe_holds(&arena, own));
+	memset(own, 5, 64 * KIB);
+	*pid = fork();
+	CHECK(own[0] == 5 && own[64 * KIB - 1] == 5);
+	return NULL;
+}
+
+static void ending(void)
+{
+	pthread_t forker;
+	pid_t pid = -1;
+
+	make_blocks(1);
+	CHECK(!pthread_create(&forker, NULL, fork_ending, &pid));
+	CHECK(!pthread_join(forker, NULL));
+	CHECK(status_of(pid) == 0);
+	pid = fork();
+	if (!pid)
+		pthread_exit(NULL);
+	CHECK(status_of(pid) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct fork_case cases[] = {
 		{"isolation", isolation}, {"nested", nested},	    {"threads", threads},
 		{"raw_clone", raw_clone}, {"frugal", frugal},	    {"descriptors", descriptors},
 		{"refused", refused},	  {"held_back", held_back}, {"cancelled", cancelled},
+		{"ending", ending},
 	};
 
 	return fork_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

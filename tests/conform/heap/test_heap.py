@@ -14,7 +14,10 @@ from runner import Runner
 Preloaded = Callable[..., Finished]
 
 
-CASES = ["isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "held_back", "cancelled"]
+CASES = [
+    *("isolation", "nested", "threads", "raw_clone", "frugal", "descriptors", "refused", "held_back", "cancelled"),
+    "ending",
+]
 
 
 @pytest.mark.parametrize("case", CASES)
