@@ -15,6 +15,9 @@
 
 #include "access/cma.h"
 #include "base/file.h"
+#include "segment/alive.h"
+
+#define LIVED_MS 1
 
 /*
  * A seccomp filter may kill whoever makes these calls, and a rank must not find
@@ -112,6 +115,9 @@ static ssize_t cma_move(struct oc_node *node, const struct oc_target *target,
 				   memory_order_relaxed) &
 	      OC_MECH_CMA))
 		return -EOPNOTSUPP;
+	/* Whoever has its number by now may have memory there. */
+	if (direction == OC_PUT && !oc_node_peer_lived(node, target->owner, LIVED_MS))
+		return -EPIPE;
 	oc_cursor_init(&remote, target->segs, target->nsegs, offset);
 	moved = oc_cma_move(node, target->owner, direction, local, &remote, len);
 	if (moved < 0)
