@@ -80,15 +80,6 @@ static int advise_fork(void *p, size_t bytes, int advice)
 	return oc_hooked_madvise(p, bytes, advice);
 }
 
-static int discard(void *p, size_t bytes, bool locked)
-{
-	int advice = oc_heap_discard(p, bytes);
-
-	if (locked && advice == MADV_REMOVE && (uintptr_t)p % OC_HEAP_PAGE == 0)
-		return oc_hooked_remove(p, bytes) ? 0 : -1;
-	return oc_hooked_madvise(p, bytes, advice);
-}
-
 /* Of huge pages, what of it is static data. */
 static void advise_static(uintptr_t from, size_t bytes, bool huge)
 {
@@ -117,13 +108,8 @@ int versioned_madvise(void *p, size_t bytes, int advice)
 	bool locked = advice == MADV_DONTNEED_LOCKED;
 	bool discards = locked || advice == MADV_DONTNEED || advice == MADV_FREE;
 
-	if (__builtin_expect(discards && bytes && oc_heap_has(p, bytes), 0)) {
-		int err = discard(p, bytes, locked);
-
-		/* Over static data the program may have mapped memory of its own. */
-		if (!err || oc_heap_is_copy)
-			return err;
-	}
+	if (__builtin_expect(discards && bytes && oc_heap_has(p, bytes), 0))
+		return oc_heap_discard(p, oc_heap_place_of(p), bytes, locked);
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
 	if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/changed.h"
 
+#include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +9,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/hooked.h"
 #include "base/pages.h"
+#include "base/quiet.h"
+#include "base/raw_call.h"
+#include "heap/arena.h"
+#include "heap/place.h"
+#include "heap/promote.h"
+#include "heap/span.h"
 #include "heap/table.h"
 
 static struct {
@@ -78,4 +87,42 @@ void oc_heap_restore(char *p, size_t bytes)
 			restore(changed.base + first * OC_HUGE_PAGE, (i - first) * OC_HUGE_PAGE,
 				how);
 	}
+}
+
+/* By the file, as long as that is there: the program may have protected the pages, or have mapped a
+ * file of its own there, of which MADV_REMOVE would take what is in it. */
+static bool give_back(char *p, size_t bytes)
+{
+	const struct oc_heap_arena *arena = oc_heap_arena();
+	const int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+
+	/* Not by the C library's fallocate(), which is a cancellation point. */
+	if (oc_file_is(&arena->file, arena->fd) &&
+	    !oc_raw_call(SYS_fallocate, arena->fd, how, p - arena->base, (long)bytes, 0, 0))
+		return true;
+	return oc_hooked_remove(p, bytes);
+}
+
+int oc_heap_discard(char *p, char *at, size_t bytes, bool locked)
+{
+	size_t whole = (bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
+
+	if (oc_heap_is_copy) {
+		/* What is dropped of a private mapping of the file would be the parent's data. */
+		if ((uintptr_t)p % OC_HEAP_PAGE == 0 &&
+		    oc_quiet_mmap(p, whole, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+				  0) == MAP_FAILED)
+			return -1;
+		return oc_hooked_madvise(p, bytes, MADV_DONTNEED);
+	}
+	/* The block is what it was, as to huge pages and core files too. */
+	oc_heap_place_forget(at, whole);
+	if (at == p)
+		oc_heap_promote_forget(at, whole);
+	oc_heap_span_keep_all_zeros();
+	/* First, for this tells what may not be thrown away, and empties what is private. */
+	if (oc_hooked_madvise(p, bytes, locked ? MADV_DONTNEED_LOCKED : MADV_DONTNEED))
+		return -1;
+	return give_back(at, whole) ? 0 : -1;
 }

@@ -20,7 +20,6 @@
 #include "base/env.h"
 #include "base/hooked.h"
 #include "base/mem_limit.h"
-#include "base/quiet.h"
 #include "heap/arena.h"
 #include "heap/changed.h"
 #include "heap/dump.h"
@@ -392,30 +391,6 @@ static void free_block(void *p, bool empty)
 void oc_heap_free(void *p)
 {
 	free_block(p, false);
-}
-
-int oc_heap_discard(char *p, size_t bytes)
-{
-	size_t whole = (bytes + OC_HEAP_PAGE - 1) & ~(OC_HEAP_PAGE - 1);
-	char *at;
-
-	if (!oc_heap_is_copy) {
-		at = oc_heap_find(p, bytes);
-		/* The block is what it was, as to huge pages and core files too. */
-		if (at && bytes)
-			oc_heap_place_forget(at, whole);
-		if (at == p && bytes)
-			oc_heap_promote_forget(at, whole);
-		oc_heap_span_keep_all_zeros();
-		return MADV_REMOVE;
-	}
-	/* What is dropped of a private mapping of the file would be the parent's data. */
-	if ((uintptr_t)p % OC_HEAP_PAGE == 0 &&
-	    oc_quiet_mmap(p, whole, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-			  0) == MAP_FAILED)
-		return -1;
-	return MADV_DONTNEED;
 }
 
 size_t oc_heap_usable_size(const void *p)

@@ -41,10 +41,6 @@ void *oc_heap_memalign(size_t align, size_t bytes); /* align: a power of two */
  * geometrically: the slack is address space, not memory. */
 void *oc_heap_realloc(void *p, size_t bytes);
 void oc_heap_free(void *p); /* p from this heap, not NULL; aborts if it is not live */
-/* The advice that does to [p, p + bytes) of the arena, or of static data, what MADV_DONTNEED does
- * to private memory: whole pages become zero and take none. In a forked child they are made so
- * before; -1, which is no advice, where that fails. */
-int oc_heap_discard(char *p, size_t bytes);
 size_t oc_heap_usable_size(const void *p); /* 0 if p is not a live block */
 
 #endif

@@ -53,6 +53,14 @@ static inline char *oc_heap_find(const void *p, size_t len)
 		       : NULL;
 }
 
+/* Where in the arena byte @p is, of blocks or static data, whether peers reach it or not. */
+static inline char *oc_heap_place_of(char *p)
+{
+	size_t off = (uintptr_t)p - oc_heap_static.from;
+
+	return off < oc_heap_static.mapped ? oc_heap_static.at + off : p;
+}
+
 /* Whether [p, p + len) was made the arena's, of blocks or static data, whether peers reach it or
  * not.
  */

@@ -125,6 +125,42 @@ static void discarded(void)
 	CHECK(madvise(p, 4096, MADV_DONTNEED));
 }
 
+/* Whatever their protection. */
+static void discarded_protected(void)
+{
+	char *p = block(LARGE);
+
+	memset(p, 7, LARGE);
+	CHECK(!mprotect(p, MIB, PROT_NONE) && !mprotect(p + MIB, MIB, PROT_READ));
+	CHECK(!madvise(p, MIB, MADV_DONTNEED) && !madvise(p + MIB, MIB - 4096, MADV_DONTNEED));
+	CHECK(!mprotect(p, 2 * MIB, PROT_READ | PROT_WRITE));
+	CHECK(!p[0] && !memcmp(p, p + 1, 2 * MIB - 4097));
+	CHECK(p[2 * MIB - 4096] == 7);
+}
+
+/* A file that the program has mapped over a part of a block, or of static data, is none of the
+ * heap's. */
+static void discarded_file(void)
+{
+	static char array[4 * MIB] __attribute__((aligned(4096)));
+	FILE *file = tmpfile();
+	char byte = 0;
+
+	CHECK(file && !ftruncate(fileno(file), 4096));
+	for (int i = 0; i < 4; i++) {
+		char *p = i % 2 ? array : block(LARGE);
+
+		memset(p, 7, MIB);
+		CHECK(mmap(p + 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			   fileno(file), 0) == p + 4096);
+		p[4096] = 'x';
+		CHECK(!madvise(p, 16 * KIB, i / 2 ? MADV_FREE : MADV_DONTNEED) || i / 2);
+		CHECK(p[4096] == 'x' && p[16 * KIB] == 7);
+		CHECK(pread(fileno(file), &byte, 1, 0) == 1 && byte == 'x');
+		CHECK(i / 2 || (!p[0] && !p[4095] && !p[8192]));
+	}
+}
+
 static void bound(void)
 {
 	unsigned long nodes = 1;
@@ -191,7 +227,8 @@ int main(int argc, char **argv)
 	} cases[] = {
 		{"ends", ends},		  {"locked", locked},
 		{"protected", protected}, {"locked_block", locked_block},
-		{"discarded", discarded}, {"bound", bound},
+		{"discarded", discarded}, {"discarded_protected", discarded_protected},
+		{"bound", bound},	  {"discarded_file", discarded_file},
 	};
 
 	CHECK(argc == 2);

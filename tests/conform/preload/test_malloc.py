@@ -55,13 +55,19 @@ def test_freed_of_locked(preloaded: Preloaded) -> None:
     preloaded("freed_cases", "locked", limits="-v 5000000")
 
 
-@pytest.mark.parametrize("case", ["protected", "locked_block", "discarded", "bound"])
+@pytest.mark.parametrize("case", ["protected", "locked_block", "bound"])
 def test_freed_as_new(preloaded: Preloaded, case: str) -> None:
     """What a program does to pages of a large block ends with the block, as it does where free() unmaps it."""
     finished = preloaded("freed_cases", case, check=False)
     if finished.returncode == SKIPPED:
         pytest.skip("memory cannot be bound to nodes here")
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("case", ["discarded", "discarded_protected", "discarded_file"])
+def test_thrown_away(preloaded: Preloaded, case: str) -> None:
+    """Pages that a program throws away by madvise() are zero, and what is not the heap's stays as it is."""
+    preloaded("freed_cases", case)
 
 
 def test_own_limit(preloaded: Preloaded) -> None:

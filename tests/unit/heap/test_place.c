@@ -7,6 +7,7 @@
 
 #include "base/thp.h"
 #include "heap/arena.h"
+#include "heap/changed.h"
 #include "heap/dump.h"
 #include "heap/extent.h"
 #include "heap/heap.h"
@@ -72,7 +73,7 @@ static void free_large(char *p, size_t bytes)
 
 static void discard(char *p, size_t bytes)
 {
-	EXPECT(!madvise(p, bytes, oc_heap_discard(p, bytes)));
+	EXPECT(!oc_heap_discard(p, p, bytes, false));
 }
 
 int main(void)
