@@ -73,7 +73,7 @@ test:
 test-all: export ONECOPY_TEST_ALL := 1
 test-all: export KERNELS := uml uml-debug
 test-all:
-	@packaging/install-deps build demo test guests emulation deb nodes fft model watch || echo "make: tests that need these are skipped" >&2
+	@packaging/install-deps build demo test guests emulation deb nodes fft dynamics model watch || echo "make: tests that need these are skipped" >&2
 	@$(MAKE) --no-print-directory test
 
 ## peers    Open MPI 5, MPICH 5 and Intel MPI of PyPI into the user's cache: the tests run on them, too, where they are

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from job import output_of
 from runner import MPI_ENV, ROOT
+from worlds import lammps
 
 PROGRAM = Path(__file__).with_name("mpi4py_program.py")
 #: What pip calls an MPI, and what its programs are to be told.
@@ -240,19 +241,11 @@ def test_molecular_dynamics(wheel: Path, tmp_path: Path, mpi: str) -> None:
     there = environment(tmp_path / "env", wheel, "lammps", "numpy", mpi)
     # Where Intel's MPI is, LAMMPS does not know by itself.
     env = {**activated(there, mpi), "LD_LIBRARY_PATH": str(there / "lib")}
-    command = ("mpiexec", "-n", "4", "lmp", "-in", PROGRAM.with_name("lammps.in"), "-log", "none")
+    command = ("mpiexec", "-n", "4", *lammps.COMMAND)
     alone = run(*command, env=env, cwd=tmp_path, timeout=200)
     assert alone.returncode == 0, alone.stdout + alone.stderr
     done = run("onecopy", "run", "--stats=json", *command, env=env, cwd=tmp_path, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(energies(alone.stdout)) == 6
-    assert energies(done.stdout) == energies(alone.stdout)
+    assert lammps.energies(done.stdout) == lammps.energies(alone.stdout)
     (job,) = json.loads(done.stderr.splitlines()[-1])["jobs"]
     assert all(rank["calls"]["alltoallv"]["served"] > 0 for rank in job["ranks"]), job
-
-
-def energies(log: str) -> list[str]:
-    """The table that LAMMPS prints of a run: temperature, energies, pressure."""
-    lines = log.splitlines()
-    (begin,) = (i for i, line in enumerate(lines) if line.split()[:2] == ["Step", "Temp"])
-    return lines[begin + 1 : next(i for i, line in enumerate(lines) if line.startswith("Loop time"))]
