@@ -5,7 +5,6 @@
  * says, what a collapse does, and the clock, by which each takes 2 ms.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +15,10 @@
 #include <unistd.h>
 
 #include "access/private_pages.h"
-#include "base/raw_call.h"
 #include "base/thp.h"
 #include "segment/area.h"
 #include "../expect.h"
+#include "../fake_call.h"
 
 #define HUGE	 ((uint64_t)2 << 20)
 #define PAGES	 (HUGE / 4096)
@@ -81,25 +80,19 @@ static long collapse(uint64_t at, uint64_t bytes)
 	return answer ? -1 : 0;
 }
 
-long syscall(long number, ...)
+bool fake_call(long number, const long arg[6], long *result)
 {
-	long arg[6];
-	va_list args;
-
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(args, long);
-	va_end(args);
+	*result = 0;
 	if (number == SYS_openat && !strcmp((char *)NULL + arg[1], "/proc/self/pagemap"))
-		return PAGEMAP;
-	if (number == SYS_pread64 && arg[0] == PAGEMAP)
-		return read_pagemap((uint64_t *)((char *)NULL + arg[1]), (uint64_t)arg[2],
-				    (uint64_t)arg[3]);
-	if (number == SYS_close && arg[0] == PAGEMAP)
-		return 0;
-	if (number == SYS_madvise && arg[2] == COLLAPSE)
-		return collapse((uint64_t)arg[0], (uint64_t)arg[1]);
-	return oc_raw_call(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+		*result = PAGEMAP;
+	else if (number == SYS_pread64 && arg[0] == PAGEMAP)
+		*result = read_pagemap((uint64_t *)((char *)NULL + arg[1]), (uint64_t)arg[2],
+				       (uint64_t)arg[3]);
+	else if (number == SYS_madvise && arg[2] == COLLAPSE)
+		*result = collapse((uint64_t)arg[0], (uint64_t)arg[1]);
+	else
+		return number == SYS_close && arg[0] == PAGEMAP;
+	return true;
 }
 
 static void begin(void)

@@ -3,18 +3,17 @@
  * While it is tried what huge pages cost, other threads are handed blocks of the same unit of
  * mimalloc's, as 3.x does, and write them: these writes stay. They come in the midst of it.
  */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/raw_call.h"
 #include "base/thp.h"
 #include "heap/arena.h"
 #include "heap/huge.h"
 #include "heap/mimalloc.h"
 #include "../expect.h"
+#include "../fake_call.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -41,21 +40,15 @@ bool oc_thp_reports_free_pages(void)
 	return false;
 }
 
-/* What the library calls as it tries. */
-long syscall(long number, ...)
+/* The kernel gets what the library calls as it tries, too. */
+bool fake_call(long number, const long arg[6], long *result)
 {
-	long arg[6];
-	va_list args;
-
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(args, long);
-	va_end(args);
+	(void)result;
 	if (number == SYS_madvise && arg[2] == MADV_POPULATE_WRITE) {
 		trials++;
 		memset(arena.base + HUGE, 5, OC_MI_SEGMENT - HUGE);
 	}
-	return oc_raw_call(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	return false;
 }
 
 int main(void)

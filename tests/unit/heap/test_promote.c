@@ -5,7 +5,6 @@
  * and the clock, by which each takes 3 ms.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +12,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "base/raw_call.h"
 #include "base/thp.h"
 #include "heap/promote.h"
 #include "heap/span.h"
 #include "../expect.h"
+#include "../fake_call.h"
 
 #define HUGE	 ((size_t)2 << 20)
 #define PAGE	 ((size_t)4096)
@@ -78,18 +77,12 @@ static long collapse(const char *range, size_t bytes)
 	return answer ? -1 : 0;
 }
 
-long syscall(long number, ...)
+bool fake_call(long number, const long arg[6], long *result)
 {
-	long arg[6];
-	va_list args;
-
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(args, long);
-	va_end(args);
-	if (number == SYS_madvise && arg[2] == COLLAPSE)
-		return collapse((char *)NULL + arg[0], (size_t)arg[1]);
-	return oc_raw_call(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	if (number != SYS_madvise || arg[2] != COLLAPSE)
+		return false;
+	*result = collapse((char *)NULL + arg[0], (size_t)arg[1]);
+	return true;
 }
 
 static void begin(void)
