@@ -17,7 +17,7 @@ from job import JobError
 from mpi.stats import stats
 from runner import Mpi, Runner
 
-pytestmark = [pytest.mark.long(3), pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.long(4), pytest.mark.timeout(2400)]
 
 #: Ranks that share the tests' cores: its list has up to 16.
 MOST = 5
