@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -64,7 +65,7 @@ def hpcc(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
             text = re.sub(rf"\b{before}\b", name, text)
         path.write_text(text, errors="surrogateescape")
     (there / "hpl/Make.tests").write_text(MACHINE.format(mpicc=" ".join((mpi.mpicc, *mpi.cflags))))
-    done = output_of(("make", "-C", there, "arch=tests"), 600)
+    done = output_of(("make", "-C", there, "arch=tests"), 600, env={**os.environ, **mpi.env})
     assert (there / "hpcc").exists(), done.stdout[-2000:] + done.stderr[-2000:]
     return there
 
