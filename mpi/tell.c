@@ -146,12 +146,10 @@ static void tell_use(void)
 	oc_note("%d.%d.0 with %s on %s: %u of %d ranks served, %u CPUs%s", ONECOPY_VERSION_MAJOR,
 		ONECOPY_VERSION_MINOR, mpi, host, node->nranks, oc_adapter.world_size, node->ncpus,
 		node->oversubscribed ? ", which they share" : "");
-	oc_note("moves by %s; collectives from %llu bytes on (Bcast %llu; Gather, Alltoall and "
-		"Reduce %llu), communicators from the fourth call on, or the first of %llu bytes",
+	oc_note("moves by %s; collectives from %llu bytes on (Bcast %llu), "
+		"communicators from the fourth call on, or the first of %llu bytes",
 		mech, (unsigned long long)agreed->min[OC_COLL_ALLREDUCE],
-		(unsigned long long)agreed->min[OC_COLL_BCAST],
-		(unsigned long long)agreed->min[OC_COLL_GATHER],
-		(unsigned long long)agreed->credit);
+		(unsigned long long)agreed->min[OC_COLL_BCAST], (unsigned long long)agreed->credit);
 	oc_note("shared heap: %s", declined ? declined : "for blocks of 16 KiB and more");
 }
 

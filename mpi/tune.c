@@ -11,7 +11,6 @@
 /* With the shared heap: docs/tuning.md. Every rank looks at every other, which so many were not
  * measured to do in time for short blocks. */
 #define SERVE_FROM	4096
-#define SERVE_SOME_FROM 2048 /* the collectives that gain at that beside every MPI */
 #define SERVE_MANY_FROM 8192
 #define MANY		17
 
@@ -39,15 +38,6 @@ static void raise_neighbors(struct oc_agreed *agreed)
 			agreed->min[bounds[i].coll] = bounds[i].from;
 }
 
-static void lower_some(struct oc_agreed *agreed)
-{
-	static const enum oc_coll some[] = {OC_COLL_GATHER, OC_COLL_ALLGATHER, OC_COLL_ALLTOALL,
-					    OC_COLL_REDUCE};
-
-	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
-		agreed->min[some[i]] = SERVE_SOME_FROM;
-}
-
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ranks)
 {
 	bool heap = !oc_malloc_declined();
@@ -65,8 +55,6 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ra
 	agreed->min[OC_COLL_BARRIER] = 0;
 	if (!env->min)
 		raise_neighbors(agreed);
-	if (min == SERVE_FROM && !env->min)
-		lower_some(agreed);
 	if (!env->min && min < oc_abi_bcast_from)
 		agreed->min[OC_COLL_BCAST] = oc_abi_bcast_from;
 	/* By CMA alone every rank copies as many pages as under the MPI, and as often. */
