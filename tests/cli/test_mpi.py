@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,8 +67,9 @@ def test_mpi_behind_another_library(compile_c: Compile, fake_mpi: Path, tmp_path
 
 
 def test_script_takes_the_launchers_word(fake_mpi: Path, tmp_path: Path) -> None:
+    """Where its Python has no mpi4py, which would have the say."""
     script = tmp_path / "job.py"
-    script.write_text("#!/usr/bin/env python3\n")
+    script.write_text(f"#!{sys.executable}\n")
     script.chmod(0o755)
     abi, _ = mpi.detect([str(fake_mpi / "mpirun"), str(script)])
     assert abi is not None
