@@ -161,9 +161,11 @@ static void find_thread_key(void)
 	long keys = sysconf(_SC_THREAD_KEYS_MAX);
 	void *its = of_thread ? of_thread() : NULL;
 
-	for (long key = 0; its && key < keys && thread_key == NO_KEY; key++)
-		if (pthread_getspecific((pthread_key_t)key) == its)
+	for (long key = 0; its && key < keys; key++)
+		if (pthread_getspecific((pthread_key_t)key) == its) {
 			__atomic_store_n(&thread_key, key, __ATOMIC_RELAXED);
+			return;
+		}
 }
 
 struct oc_mi_heap *oc_mi_heap_create(void)
