@@ -72,4 +72,4 @@ def test_random_neighbours(runner: Runner, program: MakeProgram, ranks: int) -> 
 @pytest.mark.timeout(1200 + 10 * KILLS)
 def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
     """Whoever dies whenever. What MPICH 5 leaves in /dev/shm then is its own."""
-    test_hazards.kill_many(runner, program("victim"), most=4, leftovers=False)
+    test_hazards.kill_many(runner, program("victim"), KILLS, most=4, leftovers=False)

@@ -214,12 +214,12 @@ def kill_one(runner: Runner, victim: Path, dice: random.Random, most: int, lefto
             path.unlink(missing_ok=True)
 
 
-def kill_many(runner: Runner, victim: Path, most: int, leftovers: bool = True) -> None:
-    """As kill_one(), KILLS times."""
+def kill_many(runner: Runner, victim: Path, turns: int, most: int, leftovers: bool = True) -> None:
+    """As kill_one(), so many times."""
     seed = int(os.environ["ONECOPY_TEST_SEED"])
     print(f"ONECOPY_TEST_SEED={seed}")
     dice = random.Random(seed)
-    for turn in range(KILLS):
+    for turn in range(turns):
         print(f"turn {turn}")
         kill_one(runner, victim, dice, most, leftovers)
 
@@ -227,7 +227,7 @@ def kill_many(runner: Runner, victim: Path, most: int, leftovers: bool = True) -
 @pytest.mark.timeout(1200 + 10 * KILLS)
 def test_killed_rank(runner: Runner, program: MakeProgram) -> None:
     """Whoever dies whenever: the rest is gone within 10 seconds, and nothing is left."""
-    kill_many(runner, program("victim"), most=6)
+    kill_many(runner, program("victim"), KILLS, most=6)
 
 
 # ---- closed descriptors ---------------------------------------------------------------------------------------------
