@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
+
+#include "abi.h"
+#include "adapter.h"
 
 /* What is chosen of one dimension: @len from @first on, as many @step further on, and so on, but
  * none from @end on. */
@@ -97,6 +101,35 @@ int oc_box_subarray(struct oc_runs *runs, const struct oc_runs *element, const i
 	return err;
 }
 
+static bool deals_rows; /* the MPI deals out blocks of rows as the standard says */
+
+/* Of an array of 4 by 2 whose rows are dealt out two at a time, to one, and columns to two: the
+ * first one's column. Intel MPI puts the two of a turn next to each other. */
+static bool ask_deals_rows(void)
+{
+	static const char array[8] = {0, 1, 2, 3, 4, 5, 6, 7}, column[4] = {0, 2, 4, 6};
+	static const int sizes[] = {4, 2}, lens[] = {2, 1}, parts[] = {1, 2};
+	static const int how[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK};
+	MPI_Datatype type;
+	char found[8];
+	int at = 0;
+	bool alike;
+
+	if (pmpi()->Type_create_darray(2, 0, 2, sizes, how, lens, parts, MPI_ORDER_C, oc_abi.byte,
+				       &type))
+		return false;
+	alike = !pmpi()->Type_commit(&type) &&
+		!pmpi()->Pack(array, 1, type, found, sizeof(found), &at, oc_adapter.alone) &&
+		at == sizeof(column) && !memcmp(found, column, sizeof(column));
+	pmpi()->Type_free(&type);
+	return alike;
+}
+
+void oc_box_setup(void)
+{
+	deals_rows = ask_deals_rows();
+}
+
 /* What process @at of @parts in this dimension has: of blocks of @len, dealt out in turns, its
  * own. */
 static struct axis dealt(int64_t size, int64_t how, int64_t len, int64_t parts, int64_t at)
@@ -117,7 +150,7 @@ int oc_box_darray(struct oc_runs *runs, const struct oc_runs *element, const int
 {
 	int64_t rank = of[1], n = of[2];
 	const int64_t *sizes = of + 3, *how = sizes + n, *lens = how + n, *parts = lens + n;
-	bool c = of[3 + 4 * n] == MPI_ORDER_C;
+	bool c = of[3 + 4 * n] == MPI_ORDER_C, rows = false; /* dealt out some at a time */
 	struct axis *axis = calloc((size_t)n, sizeof(*axis));
 	int err;
 
@@ -125,11 +158,13 @@ int oc_box_darray(struct oc_runs *runs, const struct oc_runs *element, const int
 		return -ENOMEM;
 	/* Processes are in C's order, whatever the array is. */
 	for (int64_t d = n - 1; d >= 0; d--) {
-		axis[axis_of(n, c, d)] =
-			dealt(sizes[d], how[d], lens[d], parts[d], rank % parts[d]);
+		int k = axis_of(n, c, d);
+
+		axis[k] = dealt(sizes[d], how[d], lens[d], parts[d], rank % parts[d]);
 		rank /= parts[d];
+		rows |= k && how[d] == MPI_DISTRIBUTE_CYCLIC && axis[k].len > 1;
 	}
-	err = add_axes(runs, element, axis, (int)n, sizes, c);
+	err = rows && !deals_rows ? -ENOTSUP : add_axes(runs, element, axis, (int)n, sizes, c);
 	free(axis);
 	return err;
 }

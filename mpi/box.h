@@ -12,7 +12,10 @@
 
 int oc_box_subarray(struct oc_runs *runs, const struct oc_runs *element, const int64_t *of);
 
-/* MPI 4.1, 5.1.4. */
+/* Asks the MPI once how it lays out the parts of arrays, before any of these. */
+void oc_box_setup(void);
+
+/* MPI 4.1, 5.1.4. -ENOTSUP: the MPI has it otherwise (docs/mpi.md, Intel MPI). */
 int oc_box_darray(struct oc_runs *runs, const struct oc_runs *element, const int64_t *of);
 
 #endif

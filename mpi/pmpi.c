@@ -104,6 +104,7 @@ static const struct {
 	{"PMPI_Type_get_contents", offsetof(struct oc_pmpi, Type_get_contents)},
 	{"PMPI_Type_contiguous", offsetof(struct oc_pmpi, Type_contiguous)},
 	{"PMPI_Type_create_struct", offsetof(struct oc_pmpi, Type_create_struct)},
+	{"PMPI_Type_create_darray", offsetof(struct oc_pmpi, Type_create_darray)},
 	{"PMPI_Type_commit", offsetof(struct oc_pmpi, Type_commit)},
 	{"PMPI_Type_free", offsetof(struct oc_pmpi, Type_free)},
 	{"PMPI_Type_create_keyval", offsetof(struct oc_pmpi, Type_create_keyval)},

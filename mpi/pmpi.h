@@ -139,6 +139,8 @@ struct oc_pmpi {
 	int (*Type_contiguous)(int, MPI_Datatype, MPI_Datatype *);
 	int (*Type_create_struct)(int, const int *, const MPI_Aint *, const MPI_Datatype *,
 				  MPI_Datatype *);
+	int (*Type_create_darray)(int, int, int, const int *, const int *, const int *, const int *,
+				  int, MPI_Datatype, MPI_Datatype *);
 	int (*Type_commit)(MPI_Datatype *);
 	int (*Type_free)(MPI_Datatype *);
 	int (*Type_create_keyval)(MPI_Type_copy_attr_function *, MPI_Type_delete_attr_function *,

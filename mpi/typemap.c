@@ -313,6 +313,7 @@ static int type_deleted(MPI_Datatype type, int key, void *value, void *extra)
 int oc_typemap_setup(void)
 {
 	oc_contents_setup();
+	oc_box_setup();
 	return pmpi()->Type_create_keyval(type_copied, type_deleted, &keyval, NULL) ? -EIO : 0;
 }
 

@@ -31,7 +31,7 @@ for module, names in (
         test_sorts,
         ("one_rank_says_why", "thread_levels", "tool_in_program", "tool_in_library", "mpi_by_dlopen"),
     ),
-    (test_layouts, ("unpacked", "hollow_array", "uncommitted_type")),
+    (test_layouts, ("unpacked", "hollow_array", "rows_dealt_out", "uncommitted_type")),
 ):
     globals().update({f"test_{name}": getattr(module, f"test_{name}") for name in names})
 

@@ -58,6 +58,13 @@ def test_hollow_array(runner: Runner, program: MakeProgram) -> None:
     assert served(path, "bcast") == [2, 2]
 
 
+def test_rows_dealt_out(runner: Runner, program: MakeProgram) -> None:
+    """What the MPI means by a type is what is copied, also where it is not what the standard says."""
+    path = runner.cwd / "stats"
+    runner.mpirun(2, program("rows"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [8, 8]
+
+
 def test_own_block(runner: Runner, program: MakeProgram) -> None:
     """In place, where some blocks are packed and some are not."""
     path = runner.cwd / "stats"
