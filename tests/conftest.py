@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,9 +19,19 @@ from workers import FileScheduling
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One seed for all random tests of a run, which workers inherit."""
+    """One seed for all random tests of a run, which workers inherit: another for each commit, so that what is found
+    there is found again."""
     if not hasattr(config, "workerinput") and not os.environ.get("ONECOPY_TEST_SEED"):
-        os.environ["ONECOPY_TEST_SEED"] = str(random.SystemRandom().randrange(2**32))
+        os.environ["ONECOPY_TEST_SEED"] = str(seed_of_commit(config.rootpath))
+
+
+def seed_of_commit(checkout: Path) -> int:
+    """Any number outside a checkout."""
+    try:
+        argv = ["git", "-C", str(checkout), "rev-parse", "--short=8", "HEAD"]
+        return int(subprocess.run(argv, check=True, capture_output=True, text=True).stdout, 16) % 2**32
+    except (OSError, subprocess.CalledProcessError):
+        return random.SystemRandom().randrange(2**32)
 
 
 @pytest.hookimpl(optionalhook=True)
