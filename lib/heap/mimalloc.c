@@ -34,6 +34,11 @@
 /* How blocks of a page and more are aligned by themselves, at present. */
 #define NATURAL ((size_t)128)
 
+/* Of 3.x: what it reserves of addresses for itself, which is not in the arena, in KiB. */
+#define OPTION_RESERVE	23
+#define RESERVE_DEFAULT (1L << 20)
+#define RESERVE		(64L << 10)
+
 #define TOO_NEW 30500
 #define NO_KEY	(-1L)
 
@@ -80,16 +85,37 @@ static void *open_bundled(void)
 	return dlopen(path, RTLD_LOCAL | RTLD_NOW);
 }
 
+static bool is_loaded(const char *name)
+{
+	void *lib = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+
+	return lib && !dlclose(lib);
+}
+
+/* A GiB, for little more than its own records: limits of addresses count it. What the user says is
+ * not changed. */
+static void reserve_less(void *lib)
+{
+	long (*get)(int option) = dlsym(lib, "mi_option_get");
+	void (*set)(int option, long value) = dlsym(lib, "mi_option_set");
+
+	if (get && set && get(OPTION_RESERVE) == RESERVE_DEFAULT)
+		set(OPTION_RESERVE, RESERVE);
+}
+
 int oc_mi_load(const char **why)
 {
 	static const char *const names[] = {"libmimalloc.so.2", "libmimalloc.so.2.0",
 					    "libmimalloc.so.3"};
 	int (*version_of)(void);
 	void *lib = open_bundled();
+	bool shared = false; /* with the program */
 	int version;
 
-	for (size_t i = 0; !lib && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; !lib && i < sizeof(names) / sizeof(names[0]); i++) {
+		shared = is_loaded(names[i]);
 		lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW);
+	}
 	if (!lib) {
 		*why = "no libmimalloc.so.2 or .3: install Debian's libmimalloc2.0 or libmimalloc3";
 		return -ENOENT;
@@ -118,6 +144,8 @@ int oc_mi_load(const char **why)
 		return -ENOENT;
 	}
 	arena_by_pointer = version >= 300;
+	if (arena_by_pointer && !shared)
+		reserve_less(lib);
 	oc_mi.heap_is_shared = arena_by_pointer && version_minor_of_3(version) >= 2;
 	if (arena_by_pointer && !oc_mi.heap_is_shared)
 		oc_mi.memalign = NULL;
