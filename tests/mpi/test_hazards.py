@@ -13,7 +13,7 @@ from pathlib import Path
 
 import longform
 import pytest
-from job import Job, mapped_shm_files, shm_files, wait_until
+from job import Job, JobError, mapped_shm_files, shm_files, wait_until
 from mpi.programs import MakeProgram, Programs
 from mpi.stats import moved, served, stats
 from runner import NO_SINGLE_COPY, RANK, Runner
@@ -71,8 +71,12 @@ def test_arrived(runner: Runner, program: MakeProgram) -> None:
 def test_misuse(runner: Runner, program: MakeProgram, what: str, least: str) -> None:
     """What the MPI finds wrong in a call it finds under onecopy, too: the same, through the same handler, as often."""
     binary = program("misused")
-    alone = runner.start_mpi(3, binary, what, preload=False).wait(60, leftovers=False)
-    if alone.returncode:
+    try:
+        alone = runner.start_mpi(3, binary, what, preload=False).wait(60, leftovers=False)
+    except JobError:
+        pytest.skip(f"{runner.mpi.name} alone hangs there")
+    # Hydra says 0 now and then where a rank has died.
+    if alone.returncode or "BAD TERMINATION" in alone.stdout:
         pytest.skip(f"{runner.mpi.name} alone does not find all of it, or crashes there")
     path = runner.cwd / "stats"
     env = {"ONECOPY_STATS": str(path), **({"ONECOPY_MIN": least} if least else {})}
