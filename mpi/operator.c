@@ -7,6 +7,7 @@
 #include "abi.h"
 #include "adapter.h"
 #include "bytes/calc.h"
+#include "contents.h"
 #include "type_sizes.h"
 #include "typemap.h"
 
@@ -137,12 +138,37 @@ int oc_operator_setup(void)
 	return 0;
 }
 
+/* What a type of MPI_Type_create_f90_real or _integer means: one that C has, too, by its size. Of
+ * real ones of 16 bytes there are two. */
+static enum oc_type kind_of(MPI_Datatype type)
+{
+	static const enum oc_type real[] = {[4] = OC_FLOAT, [8] = OC_DOUBLE};
+	static const enum oc_type integer[] = {
+		[1] = OC_INT8, [2] = OC_INT16, [4] = OC_INT32, [8] = OC_INT64};
+	struct oc_contents of;
+	size_t size;
+
+	if (!oc_contents_envelope(type, &of))
+		return OC_TYPE_NONE;
+	size = oc_type_sizes_ask(type);
+	if (size > 8)
+		return OC_TYPE_NONE;
+	if (of.combiner == MPI_COMBINER_F90_REAL)
+		return real[size];
+	return of.combiner == MPI_COMBINER_F90_INTEGER ? integer[size] : OC_TYPE_NONE;
+}
+
 static const struct learned *find(MPI_Datatype type)
 {
 	static const struct learned none;
+	enum oc_type kind;
 
 	for (unsigned int i = 0; i < nlearned; i++)
 		if (learned[i].type == type)
+			return &learned[i];
+	kind = kind_of(type);
+	for (unsigned int i = 0; kind && i < nlearned; i++)
+		if (learned[i].means == kind)
 			return &learned[i];
 	return &none;
 }

@@ -111,6 +111,7 @@ def test_kinds(runner: Runner, program: MakeProgram) -> None:
     path = runner.cwd / "stats"
     runner.mpirun(2, program("kinds"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     assert served(path, "bcast") == [12, 12]
+    assert served(path, "allreduce") == [2, 2]
 
 
 @pytest.mark.parametrize("heap", ["on", "off"])

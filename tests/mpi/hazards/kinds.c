@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Types of Fortran's kinds (MPI_Type_create_f90_real and its like) within others: they are
- * predefined, and not to be freed. */
+ * predefined, and not to be freed, and are reduced as what they stand for. */
+#include <stdint.h>
 #include <string.h>
 
 #include "pattern.h"
@@ -18,13 +19,50 @@ static void broadcast(MPI_Datatype type, MPI_Aint words, int rank, unsigned int 
 	free(data);
 }
 
+static void wrong(const char *what, int i)
+{
+	fprintf(stderr, "%s: element %d\n", what, i);
+	pattern_fail("a wrong sum");
+}
+
+static void sum_reals(MPI_Datatype type, int rank, int size)
+{
+	double *own = pattern_alloc(PAIRS * sizeof(*own)),
+	       *all = pattern_alloc(PAIRS * sizeof(*all));
+
+	for (int i = 0; i < PAIRS; i++)
+		own[i] = rank + 0.5 * i;
+	MPI_Allreduce(own, all, PAIRS, type, MPI_SUM, MPI_COMM_WORLD);
+	for (int i = 0; i < PAIRS; i++)
+		if (all[i] != size * (size - 1) / 2.0 + 0.5 * i * size)
+			wrong("reals", i);
+	free(own);
+	free(all);
+}
+
+static void find_most(MPI_Datatype type, int rank, int size)
+{
+	int64_t *own = pattern_alloc(PAIRS * sizeof(*own)),
+		*all = pattern_alloc(PAIRS * sizeof(*all));
+
+	for (int i = 0; i < PAIRS; i++)
+		own[i] = ((int64_t)1 << 40) * (i % 2 ? -rank : rank) + i;
+	MPI_Allreduce(own, all, PAIRS, type, MPI_MAX, MPI_COMM_WORLD);
+	for (int i = 0; i < PAIRS; i++)
+		if (all[i] != ((int64_t)1 << 40) * (i % 2 ? 0 : size - 1) + i)
+			wrong("integers", i);
+	free(own);
+	free(all);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Datatype kinds[3], type;
-	int rank;
+	int rank, size;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	MPI_Type_create_f90_real(15, MPI_UNDEFINED, &kinds[0]);
 	MPI_Type_create_f90_complex(15, MPI_UNDEFINED, &kinds[1]);
 	MPI_Type_create_f90_integer(12, &kinds[2]);
@@ -42,6 +80,8 @@ int main(int argc, char **argv)
 		MPI_Type_free(&type);
 		broadcast(kind, extent / 4, rank, 50 + turn);
 	}
+	sum_reals(kinds[0], rank, size);
+	find_most(kinds[2], rank, size);
 	MPI_Finalize();
 	return 0;
 }
