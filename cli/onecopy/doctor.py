@@ -61,6 +61,7 @@ class Fact:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", metavar="PROGRAM", help="look at this program, too: can it be helped?")
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="of the program: an interpreter's script")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -420,7 +421,7 @@ def judge_program(helps: bool, verdict: str, facts: Mapping[str, Any]) -> tuple[
     if not helps:
         return False, f"{name} could be helped, but {verdict}"
     launcher = facts.get("launcher", "mpirun")
-    start = shlex.quote(facts["path"])
+    start = shlex.join([facts["path"], *facts.get("arguments", ())])
     if not mpi.sends_by_itself(Path(facts["path"])):
         start = f"{shlex.quote(launcher)} -n N {start}"
     if not launcher:
@@ -428,7 +429,7 @@ def judge_program(helps: bool, verdict: str, facts: Mapping[str, Any]) -> tuple[
     return True, f"{verdict}; start it by: onecopy run {start}"
 
 
-def examine(program: str | None = None) -> dict[str, Any]:
+def examine(program: str | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
     found = probe()
     arena = found[0]
     library = install.find_library()
@@ -438,7 +439,7 @@ def examine(program: str | None = None) -> dict[str, Any]:
     helps, verdict = judge(found, arena, host_mpi)
     about: dict[str, Any] = {}
     if program is not None:
-        about = {"program": target.examine(program)}
+        about = {"program": target.examine(program, arguments)}
         helps, verdict = judge_program(helps, verdict, about["program"])
     return {
         "version": __version__,
@@ -453,7 +454,7 @@ def examine(program: str | None = None) -> dict[str, Any]:
 
 
 def main(args: argparse.Namespace) -> int:
-    found = examine(args.program)
+    found = examine(args.program, args.arguments)
     if args.json:
         print(json.dumps(found, indent=2))
     else:

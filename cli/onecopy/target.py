@@ -5,7 +5,9 @@ ldd and `mpirun --version`."""
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +75,25 @@ def _elf_facts(path: Path, program: elf.Elf) -> dict[str, Any]:
     return facts
 
 
-def examine(word: str) -> dict[str, Any]:
-    """{"path", "kind", "mpi", "preload", "launcher", "note", "why", "fix"}, what there is of it; "why" only where it
-    cannot be helped. "launcher" is what to type, "" where there is none."""
+def _unfound(word: str) -> dict[str, Any]:
+    path = Path(word)
+    if not path.exists():
+        return {"path": word, "why": "no such program", "fix": ""}
+    fix = "chmod +x" if path.is_file() else ""
+    if path.suffix == ".py":
+        fix = f"chmod +x, or name what starts it: onecopy doctor python3 {shlex.quote(word)}"
+    return {"path": word, "why": "not an executable file", "fix": fix}
+
+
+def examine(word: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
+    """{"path", "arguments", "kind", "mpi", "preload", "launcher", "note", "why", "fix"}, what there is of it; "why"
+    only where it cannot be helped. "launcher" is what to type, "" where there is none."""
     found = find(word)
     if found is None:
-        exists = Path(word).exists()
-        fix = "chmod +x" if exists and Path(word).is_file() else ""
-        return {"path": word, "why": "not an executable file" if exists else "no such program", "fix": fix}
+        return _unfound(word)
     path = Path(found)
-    facts: dict[str, Any] = {"path": found}
+    command = [found, *arguments]
+    facts: dict[str, Any] = {"path": found, **({"arguments": list(arguments)} if arguments else {})}
     try:
         facts.update(_elf_facts(path, elf.read(path)))
     except elf.NotElfError:
@@ -93,10 +104,10 @@ def examine(word: str) -> dict[str, Any]:
         facts["why"] = "it is an MPI's launcher: name the program that it starts"
     if "why" in facts:
         return facts
-    abi, _ = mpi.detect([str(path)])
+    abi, _ = mpi.detect(command)
     if abi and not facts.get("mpi"):
         facts["mpi"] = f"{abi.title}, as {abi.source} tells"
-    library, why = run.choose([str(path)])
+    library, why = run.choose(command)
     if library is None:
         return {**facts, "why": why}
     return {**facts, "preload": str(library), **_launcher_facts(path, abi)}

@@ -141,3 +141,23 @@ def test_doctor_says_what_told(onecopy: Command, program: Path, tmp_path: Path) 
     assert "MPI 5 standard" in said
     assert str(program) in said
     assert "libonecopy-mpi5.so" in said
+
+
+def test_doctor_of_an_interpreters_script(
+    onecopy: Command, environment: dict[str, str], compile_c: Compile, fake_mpi: Path, tmp_path: Path
+) -> None:
+    source = "int MPI_Init(void); int use(void) { return MPI_Init(); }"
+    flags = ("-shared", "-fPIC", fake_mpi / "libmpi.so.12", f"-Wl,-rpath,{fake_mpi}")
+    module = compile_c("site/mpi4py/MPI.abi3.so", source, *flags)
+    (module.parent / "__init__.py").touch()
+    work = tmp_path / "work.py"
+    work.write_text("from mpi4py import MPI\n")
+    env = {"PYTHONPATH": f"{environment['PYTHONPATH']}:{module.parent.parent}"}
+    said = onecopy("doctor", sys.executable, work, env=env).stdout
+    assert str(module) in said
+    assert "libonecopy-mpich.so" in said
+    assert f"{sys.executable} {work}" in said.splitlines()[-1]
+    # Not executable, it is not what a launcher would start.
+    done = onecopy("doctor", work, env=env)
+    assert done.returncode == 1
+    assert f"onecopy doctor python3 {work}" in done.stdout
