@@ -17,23 +17,10 @@ pytestmark = [pytest.mark.long(3), pytest.mark.timeout(2400)]
 
 HERE = Path(__file__).resolve().parent
 RANKS = 2
-#: Modules of its tests that are about what onecopy has a part in. Those that start processes or ask about the package
-#: itself are not, nor those of its pickling and of handles.
-CHOSEN = (
-    "cco",
-    "p2p",
-    "msg",
-    "rma",
-    "win",
-    "comm",
-    "datatype",
-    "op",
-    "pack",
-    "mpimem",
-    "objmodel",
-    "request",
-    "session",
-)
+#: Modules of its tests that are not run: those that start processes or let them fail, which MPIs alone do not get
+#: through, one in which Intel MPI alone waits for ever, and those about the package itself.
+LEFT_OUT = {"dynproc", "spawn", "ulfm", "util_sync"}
+LEFT_OUT |= {"cffi", "ctypes", "doc", "mpiabi", "mpiapi", "package", "pickle", "toplevel"}
 SETTINGS: dict[str, dict[str, str]] = {"default": {}, "all": {"ONECOPY_MIN": "1"}}
 
 
@@ -51,7 +38,7 @@ def library(runner: Runner) -> str | bool:
 def verdicts(runner: Runner, mpi4py: Path, name: str, env: dict[str, str] | None) -> list[dict[str, Any]]:
     """Of each rank: what became of each module. @env: what onecopy is told, nothing without it."""
     modules = sorted(path.stem for path in (mpi4py / "test").glob("test_*.py"))
-    modules = [module for module in modules if module.split("_")[1] in CHOSEN]
+    modules = [module for module in modules if module.removeprefix("test_") not in LEFT_OUT]
     output = runner.cwd / name
     ours = {"PYTHONPATH": str(mpi4py), "ONECOPY_STATS": str(runner.cwd / f"{name}.stats"), **(env or {})}
     command: list[str | Path] = [python(runner.mpi), HERE / "mpi4py_suite.py", mpi4py / "test", output, *modules]
