@@ -158,7 +158,8 @@ static enum oc_type kind_of(MPI_Datatype type)
 	return of.combiner == MPI_COMBINER_F90_INTEGER ? integer[size] : OC_TYPE_NONE;
 }
 
-static const struct learned *find(MPI_Datatype type)
+/* @op: NONE is a user's, which is called with any type. */
+static const struct learned *find(MPI_Datatype type, enum oc_calc_op op)
 {
 	static const struct learned none;
 	enum oc_type kind;
@@ -166,7 +167,7 @@ static const struct learned *find(MPI_Datatype type)
 	for (unsigned int i = 0; i < nlearned; i++)
 		if (learned[i].type == type)
 			return &learned[i];
-	kind = kind_of(type);
+	kind = op ? kind_of(type) : OC_TYPE_NONE;
 	for (unsigned int i = 0; kind && i < nlearned; i++)
 		if (learned[i].means == kind)
 			return &learned[i];
@@ -195,8 +196,8 @@ static int fold(const struct oc_calc_given *given, const void *in, void *inout, 
 
 bool oc_operator_bind(struct oc_operator *own, struct oc_bind *bind, MPI_Op op, MPI_Datatype type)
 {
-	const struct learned *known = find(type);
 	enum oc_calc_op calc = oc_abi_op(op);
+	const struct learned *known = find(type, calc);
 	size_t size = known->size;
 
 	/* A user's operator on numbers may take all of them for one thing, a list or a structure.
