@@ -22,7 +22,7 @@ static void broadcast(MPI_Datatype type, MPI_Aint words, int rank, unsigned int 
 static void wrong(const char *what, int i)
 {
 	fprintf(stderr, "%s: element %d\n", what, i);
-	pattern_fail("a wrong sum");
+	pattern_fail("a wrong result");
 }
 
 static void sum_reals(MPI_Datatype type, int rank, int size)
