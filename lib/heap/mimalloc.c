@@ -85,13 +85,6 @@ static void *open_bundled(void)
 	return dlopen(path, RTLD_LOCAL | RTLD_NOW);
 }
 
-static bool is_loaded(const char *name)
-{
-	void *lib = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-
-	return lib && !dlclose(lib);
-}
-
 /* A GiB, for little more than its own records: limits of addresses count it. What the user says is
  * not changed. */
 static void reserve_less(void *lib)
@@ -113,8 +106,10 @@ int oc_mi_load(const char **why)
 	int version;
 
 	for (size_t i = 0; !lib && i < sizeof(names) / sizeof(names[0]); i++) {
-		shared = is_loaded(names[i]);
-		lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW);
+		lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW | RTLD_NOLOAD);
+		shared = lib;
+		if (!lib)
+			lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW);
 	}
 	if (!lib) {
 		*why = "no libmimalloc.so.2 or .3: install Debian's libmimalloc2.0 or libmimalloc3";
