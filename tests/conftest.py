@@ -12,6 +12,7 @@ from pathlib import Path
 
 import longform
 import pytest
+import shm
 import workers
 from job import Finished
 from runner import Runner, build_dir
@@ -20,7 +21,8 @@ from workers import FileScheduling
 
 def pytest_configure(config: pytest.Config) -> None:
     """One seed for all random tests of a run, which workers inherit: another for each commit, so that what is found
-    there is found again."""
+    there is found again. Each worker has its own /dev/shm."""
+    shm.take()
     if not hasattr(config, "workerinput") and not os.environ.get("ONECOPY_TEST_SEED"):
         os.environ["ONECOPY_TEST_SEED"] = str(seed_of_commit(config.rootpath))
 
