@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collective.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "message.h"
@@ -10,70 +9,9 @@
 
 #define PERIOD 64 /* of the summands: sums of 2^18 ranks stay exact in float */
 
-const struct functions functions_linked = {
-	.Barrier = MPI_Barrier,
-	.Bcast = MPI_Bcast,
-	.Scatter = MPI_Scatter,
-	.Gather = MPI_Gather,
-	.Allgather = MPI_Allgather,
-	.Alltoall = MPI_Alltoall,
-	.Scatterv = MPI_Scatterv,
-	.Gatherv = MPI_Gatherv,
-	.Alltoallv = MPI_Alltoallv,
-	.Alltoallw = MPI_Alltoallw,
-	.Neighbor_alltoall = MPI_Neighbor_alltoall,
-	.Neighbor_alltoallw = MPI_Neighbor_alltoallw,
-	.Reduce = MPI_Reduce,
-	.Allreduce = MPI_Allreduce,
-	.Reduce_scatter = MPI_Reduce_scatter,
-	.Scan = MPI_Scan,
-	.Exscan = MPI_Exscan,
-	.Send = MPI_Send,
-	.Recv = MPI_Recv,
-};
-
-static const struct {
-	const char *name;
-	size_t at;
-} symbols[] = {
-	{"MPI_Barrier", offsetof(struct functions, Barrier)},
-	{"MPI_Bcast", offsetof(struct functions, Bcast)},
-	{"MPI_Scatter", offsetof(struct functions, Scatter)},
-	{"MPI_Gather", offsetof(struct functions, Gather)},
-	{"MPI_Allgather", offsetof(struct functions, Allgather)},
-	{"MPI_Alltoall", offsetof(struct functions, Alltoall)},
-	{"MPI_Scatterv", offsetof(struct functions, Scatterv)},
-	{"MPI_Gatherv", offsetof(struct functions, Gatherv)},
-	{"MPI_Alltoallv", offsetof(struct functions, Alltoallv)},
-	{"MPI_Alltoallw", offsetof(struct functions, Alltoallw)},
-	{"MPI_Neighbor_alltoall", offsetof(struct functions, Neighbor_alltoall)},
-	{"MPI_Neighbor_alltoallw", offsetof(struct functions, Neighbor_alltoallw)},
-	{"MPI_Reduce", offsetof(struct functions, Reduce)},
-	{"MPI_Allreduce", offsetof(struct functions, Allreduce)},
-	{"MPI_Reduce_scatter", offsetof(struct functions, Reduce_scatter)},
-	{"MPI_Scan", offsetof(struct functions, Scan)},
-	{"MPI_Exscan", offsetof(struct functions, Exscan)},
-	{"MPI_Send", offsetof(struct functions, Send)},
-	{"MPI_Recv", offsetof(struct functions, Recv)},
-};
-
-bool functions_beneath(struct functions *result)
+static size_t part_words(const struct call *call)
 {
-	/* A function that nobody replaces leads to the library. */
-	void *its = dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), *library;
-	Dl_info info;
-
-	if (!its || !dladdr(its, &info))
-		return false;
-	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	for (size_t i = 0; library && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *function = dlsym(library, symbols[i].name);
-
-		if (!function)
-			return false;
-		*(void **)((char *)result + symbols[i].at) = function;
-	}
-	return library;
+	return call->words / (size_t)call->nranks;
 }
 
 static void run_barrier(const struct call *call)
@@ -103,6 +41,12 @@ static void run_allgather(const struct call *call)
 {
 	call->mpi->Allgather(call->send, (int)call->words, MPI_UINT32_T, call->recv,
 			     (int)call->words, MPI_UINT32_T, MPI_COMM_WORLD);
+}
+
+static void run_allgatherv(const struct call *call)
+{
+	call->mpi->Allgatherv(call->send, (int)call->words, MPI_UINT32_T, call->recv, call->counts,
+			      call->displs, MPI_UINT32_T, MPI_COMM_WORLD);
 }
 
 static void run_alltoall(const struct call *call)
@@ -145,6 +89,12 @@ static void run_reduce_scatter(const struct call *call)
 {
 	call->mpi->Reduce_scatter(call->send, call->recv, call->shares, MPI_FLOAT, MPI_SUM,
 				  MPI_COMM_WORLD);
+}
+
+static void run_reduce_scatter_block(const struct call *call)
+{
+	call->mpi->Reduce_scatter_block(call->send, call->recv, (int)part_words(call), MPI_FLOAT,
+					MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void run_scan(const struct call *call)
@@ -231,6 +181,16 @@ static const struct collective table[] = {
 		.run = run_reduce_scatter,
 	},
 	{
+		.name = "reduce_scatter_block",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_PART,
+		.recv_other = AMOUNT_PART,
+		.origin = FROM_SUM,
+		.mine = true,
+		.run = run_reduce_scatter_block,
+	},
+	{
 		.name = "scan",
 		.send_root = AMOUNT_ONE,
 		.send_other = AMOUNT_ONE,
@@ -264,6 +224,15 @@ static const struct collective table[] = {
 		.recv_root = AMOUNT_EACH,
 		.origin = FROM_EACH,
 		.run = run_gatherv,
+	},
+	{
+		.name = "allgatherv",
+		.send_root = AMOUNT_ONE,
+		.send_other = AMOUNT_ONE,
+		.recv_root = AMOUNT_EACH,
+		.recv_other = AMOUNT_EACH,
+		.origin = FROM_EACH,
+		.run = run_allgatherv,
 	},
 	{
 		.name = "alltoallv",
@@ -320,6 +289,8 @@ static size_t amount_words(enum amount amount, const struct call *call, int rank
 		return call->words * (size_t)call->nranks;
 	case AMOUNT_SHARE:
 		return (size_t)call->shares[rank];
+	case AMOUNT_PART:
+		return part_words(call);
 	case AMOUNT_NONE:
 		break;
 	}
@@ -450,7 +421,7 @@ size_t collective_errors(const struct collective *op, const struct call *call, u
 	case FROM_SUM:
 		start = 0;
 		for (int r = 0; op->mine && r < call->rank; r++)
-			start += (size_t)call->shares[r];
+			start += collective_recv_words(op, call, r);
 		return sum_errors(call, words, start, stamp, call->nranks);
 	case FROM_SCAN:
 		return sum_errors(call, words, 0, stamp, call->rank + 1);

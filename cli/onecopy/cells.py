@@ -249,6 +249,7 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
         "alltoall": ranks * ranks,
         "scatterv": ranks,
         "gatherv": ranks,
+        "allgatherv": ranks * ranks,
         "alltoallv": ranks * ranks,
         "alltoallw": ranks * ranks,
         "strided_allgather": ranks * ranks,
@@ -257,6 +258,7 @@ def copied_bytes(collective: str, size: int, ranks: int) -> float | None:
         "reduce": (ranks + 1) / 2,
         "allreduce": ranks,
         "reduce_scatter": (ranks + 1) / 2,
+        "reduce_scatter_block": (ranks + 1) / 2,
         "scan": ranks,
         "exscan": ranks - 1,
     }

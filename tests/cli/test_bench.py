@@ -198,8 +198,9 @@ def run_bench(
 @pytest.mark.timeout(3600)
 def test_every_operation(onecopy: Command, cache: Path, tmp_path: Path) -> None:
     """Verified by collbench itself, on a number of ranks and a size that divide nothing."""
-    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,scan,exscan,"
-    names += "scatterv,gatherv,alltoallv,strided_allgather,alltoallw,neighbor_alltoall,neighbor_alltoallw,barrier,"
+    names = "bcast,scatter,gather,allgather,alltoall,reduce,allreduce,reduce_scatter,reduce_scatter_block,scan,exscan,"
+    names += "scatterv,gatherv,allgatherv,alltoallv,strided_allgather,alltoallw,neighbor_alltoall,neighbor_alltoallw,"
+    names += "barrier,"
     names += ",".join(cells.MESSAGES)
     words = ("--ranks=3", "--sizes=20", "--rounds=1", f"--collectives={names}")
     run_bench(onecopy, cache, tmp_path / "out", *words, timeout=850)
