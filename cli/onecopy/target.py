@@ -99,6 +99,12 @@ def examine(word: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
     except elf.NotElfError:
         line = " ".join(script.first_line(path))
         facts["kind"] = f"script of {line}" if line else "no ELF file, perhaps a script of the shell"
+        if (interpreter := script.interpreter(path)) and not shutil.which(interpreter):
+            return {
+                **facts,
+                "why": f"it does not start: {interpreter} not found",
+                "fix": "install what its first line names",
+            }
         facts["note"] = "what it starts decides; where its text does not tell, the MPI of the mpirun in PATH does"
     if mpi.is_launcher(path):
         facts["why"] = "it is an MPI's launcher: name the program that it starts"

@@ -363,6 +363,8 @@ def test_programs_that_bring_their_mpi(
     facts = about(onecopy, fake_mpi, script)
     assert facts["kind"] == "script of /usr/bin/env python3"
     assert facts["preload"]
+    script.write_text("#!/usr/bin/env -S nobodys-interpreter -u\n")
+    assert about(onecopy, fake_mpi, script)["why"] == "it does not start: nobodys-interpreter not found"
     assert "mpi4py" in about(onecopy, fake_mpi, compile_c("python3.99", "int main(void) { return 0; }"))["note"]
 
 
