@@ -20,7 +20,7 @@ from runner import Mpi, Runner
 pytestmark = [pytest.mark.long(4), pytest.mark.timeout(2400)]
 
 #: Ranks that share the tests' cores: its list has up to 16.
-MOST = 5
+MOST = int(os.environ.get("ONECOPY_TEST_MOST_RANKS") or 5)
 SETTINGS: dict[str, dict[str, str]] = {"default": {}, "all": {"ONECOPY_MIN": "1"}}
 #: What is persistent or not blocking, which is the MPI's, or no collective; what takes gigabytes.
 OTHERS = re.compile(r"@|#|(nonblocking|nb|p_|i(allred|barrier)\b|reduce_local|op_commutative|uoplong)")
