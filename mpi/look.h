@@ -4,9 +4,9 @@
 
 /*
  * Ranks that wait inside the MPI look for copies of their peers' messages to help with
- * (procvm/help.h), where its progress engine calls whoever asks for it: Open MPI's. In others, or
- * where helping would do harm, nothing happens. After oc_procvm_begin() and before oc_procvm_end(),
- * by the thread that calls these.
+ * (procvm/help.h), unless that would do harm, and after their pages (heap/promote.h), where its
+ * progress engine calls whoever asks for it: Open MPI's. In others nothing happens. After
+ * oc_procvm_begin() and before oc_procvm_end(), by the thread that calls these.
  */
 void oc_look_begin(void);
 void oc_look_end(void);

@@ -15,6 +15,7 @@
 
 #include "access/private_pages.h"
 #include "answer.h"
+#include "base/env.h"
 #include "heap/promote.h"
 #include "help.h"
 #include "lone.h"
@@ -236,7 +237,7 @@ bool oc_procvm_look(void)
 {
 	struct oc_node *node = atomic_load(&served);
 
-	return node && oc_procvm_help_begin(node);
+	return node && (oc_procvm_help_begin(node) || oc_env()->thp != OC_ENV_THP_NEVER);
 }
 
 static __attribute__((noinline)) int help(void)
@@ -248,6 +249,8 @@ static __attribute__((noinline)) int help(void)
 
 	if ((!asked && !oc_private_pages_are_due()) || mine)
 		return 0;
+	if (!asked)
+		oc_heap_promote_look(0);
 	node = enter();
 	if (node && oc_node_mine(node)) {
 		if (asked)

@@ -31,9 +31,10 @@ int oc_procvm_begin(struct oc_node *node, size_t stream, const struct oc_procvm_
  * and over when oc_procvm_begin() is called. */
 void oc_procvm_begin_alone(size_t stream, const struct oc_procvm_counts *counts);
 
-/* From now on this process helps with copies that ranks of the node make from or to its memory:
- * it calls the second while it waits for messages. False, and it should not, where it would do
- * harm. The second says whether it has done anything; a few ns if not; any thread. */
+/* From now on this process helps with copies that ranks of the node make from or to its memory,
+ * unless that would do harm, and looks after its pages: it calls the second while it waits for
+ * messages. False where it need not. The second says whether it has done anything; a few ns if
+ * not; any thread. */
 bool oc_procvm_look(void);
 int oc_procvm_help(void);
 

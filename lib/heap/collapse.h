@@ -15,22 +15,31 @@
 #include "base/pages.h"
 #include "base/quiet.h"
 
-#define OC_HEAP_HUGE_PAGES (OC_HUGE_PAGE / 4096) /* small ones in it */
+#define OC_HEAP_HUGE_PAGES (OC_HUGE_PAGE / 4096) /* small ones in it, */
 
-/* How many small pages of the range are there. Memory is mostly filled from one end to the
- * other: unless it is @sparse, a range without its last page counts as empty. */
-static inline size_t oc_heap_resident(char *range, bool sparse)
+/* and so many make it worth while: the padding of arrays may never be touched. */
+#define OC_HEAP_DENSE_PAGES (OC_HEAP_HUGE_PAGES - OC_HEAP_HUGE_PAGES / 16)
+
+/* Of the last @count, at most all. */
+static inline size_t oc_heap_count_resident(char *range, size_t count)
 {
 	unsigned char pages[OC_HEAP_HUGE_PAGES];
 	size_t n = 0;
 
-	if (!sparse && (mincore(range + OC_HUGE_PAGE - 4096, 1, pages) || !(pages[0] & 1)))
+	if (mincore(range + OC_HUGE_PAGE - count * 4096, count * 4096, pages))
 		return 0;
-	if (mincore(range, OC_HUGE_PAGE, pages))
-		return 0;
-	for (size_t k = 0; k < OC_HEAP_HUGE_PAGES; k++)
+	for (size_t k = 0; k < count; k++)
 		n += pages[k] & 1;
 	return n;
+}
+
+/* How many small pages of the range are there. Memory is mostly filled from one end to the
+ * other: unless it is @sparse, a range without its last pages counts as empty. */
+static inline size_t oc_heap_resident(char *range, bool sparse)
+{
+	if (!sparse && !oc_heap_count_resident(range, 8))
+		return 0;
+	return oc_heap_count_resident(range, OC_HEAP_HUGE_PAGES);
 }
 
 /* 0 or -errno: -ENOMEM without a huge page; others say nothing of that, as of a page that is in use

@@ -60,8 +60,6 @@
 #include "heap/collapse.h"
 #include "heap/table.h"
 
-#define HUGE_PAGES  OC_HEAP_HUGE_PAGES
-#define DENSE	    (HUGE_PAGES - HUGE_PAGES / 16)
 #define FIRST_ALLOW ((size_t)64 << 20) /* until it is known how many share the memory */
 #define STRIPE	    ((size_t)16)       /* ranges */
 #define LONG_STRIPE ((size_t)64)       /* once as many are proven */
@@ -322,7 +320,7 @@ static bool look_at(struct watch *watch, size_t *work)
 		if (!(watch->todo >> k & 1))
 			continue;
 		resident = oc_heap_resident(range_at(watch->first + k), thp.any);
-		if (resident < (thp.any ? 1 : DENSE))
+		if (resident < (thp.any ? 1 : OC_HEAP_DENSE_PAGES))
 			continue;
 		if (k == 0)
 			prove(watch);

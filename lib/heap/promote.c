@@ -21,7 +21,7 @@
 #include "heap/table.h"
 
 #define SHARE	     64			  /* of the time since it began, one part, */
-#define EARLY_NS     UINT64_C(4000000000) /* but of so much of it: who ends soon gains nothing */
+#define EARLY_NS     UINT64_C(1000000000) /* but of so much of it: who ends soon gains nothing */
 #define LOSS	     32			  /* bytes that lose 1 ns by small pages */
 #define FIRST_NS     UINT64_C(4000000)	  /* what a range is taken to take */
 #define MOST_NS	     UINT64_C(64000000)	  /* a turn, though it has not had one for long */
@@ -128,7 +128,7 @@ static void try_range(struct turn *turn, size_t i)
 	uint64_t start;
 	int err;
 
-	if (is_tried(i) || oc_heap_resident(range, false) < OC_HEAP_HUGE_PAGES)
+	if (is_tried(i) || oc_heap_resident(range, false) < OC_HEAP_DENSE_PAGES)
 		return;
 	/* Before: meanwhile it may be freed, and be another's. */
 	set_tried(i, i + 1, true);

@@ -4,10 +4,10 @@
 
 /*
  * Memory that a program keeps is promoted to huge pages in time, where it had none at first
- * touch: whole ranges of 2 MiB of live blocks and static data, all of whose small pages are
- * there, so that memory does not grow by it. Where huge pages are dear this pays for those only
+ * touch: whole ranges of 2 MiB of live blocks and static data, 15 of 16 of whose small pages are
+ * there, so that memory hardly grows by it. Where huge pages are dear this pays for those only
  * that run for long, or that copy much. So all that it does takes at most a 64th of the time
- * since the process began, but for its first seconds (as khugepaged is bounded, and as in Ingens,
+ * since the process began, but for its first second (as khugepaged is bounded, and as in Ingens,
  * Kwon et al., OSDI 2016), and as long as copies so far may have lost by small pages: who pays for
  * a remedy when its lack has cost as much never pays twice what was needed (Karlin et al.,
  * Competitive snoopy caching, Algorithmica 1988). The latter counts as far as what was promoted is

@@ -416,13 +416,13 @@ def test_filled_after_the_last_allocation(runner: Runner, program: MakeProgram) 
     assert after > before or before >= 0.9 * (192 << 10)
 
 
-@pytest.mark.parametrize("how", ["bcast", "messages"])
-def test_kept_memory_gets_huge_pages(runner: Runner, program: MakeProgram, how: str) -> None:
+@pytest.mark.parametrize(("how", "ranks"), [("bcast", 2), ("messages", 2), ("waits", 2), ("waits", 4)])
+def test_kept_memory_gets_huge_pages(runner: Runner, program: MakeProgram, how: str, ranks: int) -> None:
     """Also where huge pages are dear, static data and blocks that are there to stay are promoted in time."""
     setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not setting.exists() or "[never]" in setting.read_text():
         pytest.skip("no transparent huge pages here")
-    said = runner.mpirun(2, program("kept"), how).stdout.split()
+    said = runner.mpirun(ranks, program("kept"), how).stdout.split()
     if said == ["none"]:
         pytest.skip("this kernel makes no huge page out of small ones")
     assert all(int(kib) >= 2048 for kib in said), said
