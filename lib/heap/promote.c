@@ -22,6 +22,7 @@
 
 #define SHARE	     64			  /* of the time since it began, one part, */
 #define EARLY_NS     UINT64_C(1000000000) /* but of so much of it: who ends soon gains nothing */
+#define LEAST_PART   0.125		  /* of that share, where nothing was kept */
 #define LOSS	     32			  /* bytes that lose 1 ns by small pages */
 #define FIRST_NS     UINT64_C(4000000)	  /* what a range is taken to take */
 #define MOST_NS	     UINT64_C(64000000)	  /* a turn, though it has not had one for long */
@@ -195,24 +196,27 @@ static void rest_after(const struct turn *turn, uint64_t number)
 	promote.until = number + promote.rest;
 }
 
-/* What copies lost by small pages, as far as what was promoted for it is still there. */
-static uint64_t lost_by_copies(void)
+/* Which part of what was promoted is still there. */
+static double kept(void)
 {
-	uint64_t ns = __atomic_load_n(&oc_heap_promote_copied, __ATOMIC_RELAXED) / LOSS;
 	size_t lost = __atomic_load_n(&promote.lost, __ATOMIC_RELAXED);
-	double kept = 1;
 
-	if (promote.promoted)
-		kept = lost < promote.promoted ? 1 - (double)lost / (double)promote.promoted : 0;
-	return (uint64_t)((double)ns * kept);
+	if (!promote.promoted)
+		return 1;
+	return lost < promote.promoted ? 1 - (double)lost / (double)promote.promoted : 0;
 }
 
 /* What it may have taken by now. */
 static uint64_t allowance(void)
 {
 	uint64_t passed = oc_clock_ns() - promote.since;
+	uint64_t lost = __atomic_load_n(&oc_heap_promote_copied, __ATOMIC_RELAXED) / LOSS;
+	uint64_t share = passed > EARLY_NS ? (passed - EARLY_NS) / SHARE : 0;
+	double part = kept();
 
-	return (passed > EARLY_NS ? (passed - EARLY_NS) / SHARE : 0) + lost_by_copies();
+	/* What comes later may be there to stay. */
+	return (uint64_t)((double)share * (part > LEAST_PART ? part : LEAST_PART) +
+			  (double)lost * part);
 }
 
 static void have_turn(uint64_t number)

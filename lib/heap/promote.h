@@ -10,7 +10,7 @@
  * since the process began, but for its first second (as khugepaged is bounded, and as in Ingens,
  * Kwon et al., OSDI 2016), and as long as copies so far may have lost by small pages: who pays for
  * a remedy when its lack has cost as much never pays twice what was needed (Karlin et al.,
- * Competitive snoopy caching, Algorithmica 1988). The latter counts as far as what was promoted is
+ * Competitive snoopy caching, Algorithmica 1988). Either counts as far as what was promoted is
  * kept. The processes of a machine do it at the same time, for each may be waited for by all.
  */
 
