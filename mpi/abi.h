@@ -59,8 +59,9 @@ enum oc_operand oc_abi_operand(enum oc_type type);
 /* Whether MPI_Iprobe moves what is in flight, on a communicator of one process, too. */
 extern const bool oc_abi_probe_moves;
 
-/* From which size on MPI_Bcast is served, where that is more than all else has (tune.c). */
-extern const size_t oc_abi_bcast_from;
+/* From which size on MPI_Bcast and MPI_Reduce are served, where that is more than all else has
+ * (tune.c). */
+extern const size_t oc_abi_rooted_from;
 
 /* Whether the MPI asks a server of PMI for its job before it looks for one of PMIx. */
 extern const bool oc_abi_pmi_first;

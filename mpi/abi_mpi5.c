@@ -10,8 +10,8 @@
 #include "abi.h"
 #include "pmpi.h"
 
-const bool oc_abi_probe_moves = false;	  /* not in all of them */
-const size_t oc_abi_bcast_from = 8 << 10; /* as of MPICH */
+const bool oc_abi_probe_moves = false;	    /* not in all of them */
+const size_t oc_abi_rooted_from = 16 << 10; /* as of MPICH */
 const bool oc_abi_pmi_first = true;
 const bool oc_abi_blames_self = false;
 const bool oc_abi_empty_in_place = true;

@@ -4,8 +4,8 @@
 
 #include "abi.h"
 
-const bool oc_abi_probe_moves = false;	  /* it only looks at what the process has sent itself */
-const size_t oc_abi_bcast_from = 8 << 10; /* MPICH 5 has a way of its own for shorter ones */
+const bool oc_abi_probe_moves = false;	    /* it only looks at what the process has sent itself */
+const size_t oc_abi_rooted_from = 16 << 10; /* MPICH 5 has ways of its own for shorter ones */
 const bool oc_abi_pmi_first = true;
 const bool oc_abi_blames_self = false;
 const bool oc_abi_empty_in_place = true;

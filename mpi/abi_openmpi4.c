@@ -10,7 +10,7 @@
 
 struct oc_abi oc_abi;
 const bool oc_abi_probe_moves = true;
-const size_t oc_abi_bcast_from = 4 << 10;
+const size_t oc_abi_rooted_from = 4 << 10;
 const bool oc_abi_pmi_first = false;
 const bool oc_abi_blames_self = true;
 const bool oc_abi_empty_in_place = false;

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include <onecopy/onecopy.h>
 
 #include "../preload/malloc.h"
 #include "exec/group.h"
+#include "pmpi.h"
 
 /* With the shared heap: docs/tuning.md. Every rank looks at every other, which so many were not
  * measured to do in time for short blocks. */
 #define SERVE_FROM	4096
 #define SERVE_MANY_FROM 8192
 #define MANY		17
+
+/* What Intel MPI copies twice in its caches takes less time than what we stage, and that are all
+ * blocks of malloc that are shorter. */
+#define SERVE_INTEL_FROM (16 << 10)
 
 /* What the MPI sends for itself is copied by a pointer, too. Where blocks differ it gets a call of
  * its own for the rest, and that costs each neighbour a message. */
@@ -38,10 +44,34 @@ static void raise_neighbors(struct oc_agreed *agreed)
 			agreed->min[bounds[i].coll] = bounds[i].from;
 }
 
+static bool is_intel(void)
+{
+	char name[MPI_MAX_LIBRARY_VERSION_STRING];
+
+	oc_pmpi_name(name, sizeof(name));
+	return !strncmp(name, "Intel(R) MPI", strlen("Intel(R) MPI"));
+}
+
+static uint64_t serve_from(int ranks)
+{
+	if (is_intel())
+		return SERVE_INTEL_FROM;
+	return ranks < MANY ? SERVE_FROM : SERVE_MANY_FROM;
+}
+
+static void raise_rooted(struct oc_agreed *agreed)
+{
+	static const enum oc_coll rooted[] = {OC_COLL_BCAST, OC_COLL_REDUCE};
+
+	for (size_t i = 0; i < sizeof(rooted) / sizeof(rooted[0]); i++)
+		if (agreed->min[rooted[i]] < oc_abi_rooted_from)
+			agreed->min[rooted[i]] = oc_abi_rooted_from;
+}
+
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ranks)
 {
 	bool heap = !oc_malloc_declined();
-	uint64_t min = !heap ? 256 << 10 : ranks < MANY ? SERVE_FROM : SERVE_MANY_FROM;
+	uint64_t min = heap ? serve_from(ranks) : 256 << 10;
 
 	/* A group costs about what moving this much does. Who says from which
 	 * size on to serve wants it from the first call on. */
@@ -53,10 +83,10 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ra
 	for (int c = 0; c < OC_COLL_COUNT; c++)
 		agreed->min[c] = min;
 	agreed->min[OC_COLL_BARRIER] = 0;
-	if (!env->min)
+	if (!env->min) {
 		raise_neighbors(agreed);
-	if (!env->min && min < oc_abi_bcast_from)
-		agreed->min[OC_COLL_BCAST] = oc_abi_bcast_from;
+		raise_rooted(agreed);
+	}
 	/* By CMA alone every rank copies as many pages as under the MPI, and as often. */
 	if (!env->min && !heap && !(env->mech & OC_MECH_STAGED))
 		agreed->min[OC_COLL_ALLGATHER] = agreed->min[OC_COLL_ALLGATHERV] = UINT64_MAX;
