@@ -28,7 +28,10 @@ def test_messages(runner: Runner, programs: Programs, more: list[str]) -> None:
     done = runner.mpirun(2, binary, str(seed), str(ROUNDS), str(most), *more, env=env, timeout=120, check=False)
     assert "all messages" in done.stdout, f"seed {seed}\n{done.stderr}"
     skip_without_threads(done)
-    assert sum(report["messages"]["heap"]["bytes"] for report in record.read(figures)) > 0
+    # Of Intel MPI's only what is put and got may come here.
+    assert any(
+        report["messages"]["heap"]["bytes"] + report["transfers"]["served"]["bytes"] for report in record.read(figures)
+    )
 
 
 def test_container(runner: Runner, programs: Programs) -> None:
