@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "abi.h"
 #include "pmpi.h"
@@ -42,11 +41,9 @@ static MPI_Errhandler known_errors_return(void)
 		const char *begins;
 		uintptr_t value;
 	} known[] = {{"MPICH", 0x143}, {"Intel(R) MPI", 0x142}};
-	char name[MPI_MAX_LIBRARY_VERSION_STRING];
 
-	oc_pmpi_name(name, sizeof(name));
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strncmp(name, known[i].begins, strlen(known[i].begins)))
+		if (oc_pmpi_is(known[i].begins))
 			return (MPI_Errhandler)known[i].value;
 	return NULL;
 }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -229,6 +230,15 @@ bool oc_pmpi_is_ours(void);
 
 /* What the MPI calls itself, without the details. Between MPI_Init and MPI_Finalize. */
 void oc_pmpi_name(char *name, size_t size);
+
+/* Whether that begins so. */
+static inline bool oc_pmpi_is(const char *begins)
+{
+	char name[MPI_MAX_LIBRARY_VERSION_STRING];
+
+	oc_pmpi_name(name, sizeof(name));
+	return !strncmp(name, begins, strlen(begins));
+}
 
 static inline const struct oc_pmpi *oc_tool(void)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include <onecopy/onecopy.h>
@@ -26,12 +25,14 @@
 #define NEIGHBOR_TYPES_FROM  (32 << 10) /* it packs pieces, which is dearer */
 #define NEIGHBOR_BLOCKS_FROM (128 << 10)
 
-static void raise_neighbors(struct oc_agreed *agreed)
+static void raise_some(struct oc_agreed *agreed)
 {
-	static const struct {
+	const struct {
 		enum oc_coll coll;
 		uint64_t from;
 	} bounds[] = {
+		{OC_COLL_BCAST, oc_abi_rooted_from},
+		{OC_COLL_REDUCE, oc_abi_rooted_from},
 		{OC_COLL_NEIGHBOR_ALLGATHER, NEIGHBORS_FROM},
 		{OC_COLL_NEIGHBOR_ALLTOALL, NEIGHBORS_FROM},
 		{OC_COLL_NEIGHBOR_ALLTOALLW, NEIGHBOR_TYPES_FROM},
@@ -44,28 +45,11 @@ static void raise_neighbors(struct oc_agreed *agreed)
 			agreed->min[bounds[i].coll] = bounds[i].from;
 }
 
-static bool is_intel(void)
-{
-	char name[MPI_MAX_LIBRARY_VERSION_STRING];
-
-	oc_pmpi_name(name, sizeof(name));
-	return !strncmp(name, "Intel(R) MPI", strlen("Intel(R) MPI"));
-}
-
 static uint64_t serve_from(int ranks)
 {
-	if (is_intel())
+	if (oc_pmpi_is("Intel(R) MPI"))
 		return SERVE_INTEL_FROM;
 	return ranks < MANY ? SERVE_FROM : SERVE_MANY_FROM;
-}
-
-static void raise_rooted(struct oc_agreed *agreed)
-{
-	static const enum oc_coll rooted[] = {OC_COLL_BCAST, OC_COLL_REDUCE};
-
-	for (size_t i = 0; i < sizeof(rooted) / sizeof(rooted[0]); i++)
-		if (agreed->min[rooted[i]] < oc_abi_rooted_from)
-			agreed->min[rooted[i]] = oc_abi_rooted_from;
 }
 
 void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ranks)
@@ -83,10 +67,8 @@ void oc_tune_defaults(struct oc_agreed *agreed, const struct oc_env *env, int ra
 	for (int c = 0; c < OC_COLL_COUNT; c++)
 		agreed->min[c] = min;
 	agreed->min[OC_COLL_BARRIER] = 0;
-	if (!env->min) {
-		raise_neighbors(agreed);
-		raise_rooted(agreed);
-	}
+	if (!env->min)
+		raise_some(agreed);
 	/* By CMA alone every rank copies as many pages as under the MPI, and as often. */
 	if (!env->min && !heap && !(env->mech & OC_MECH_STAGED))
 		agreed->min[OC_COLL_ALLGATHER] = agreed->min[OC_COLL_ALLGATHERV] = UINT64_MAX;

@@ -112,15 +112,15 @@ int main(int argc, char **argv)
 		for (int k = 0; k < 2; k++) {
 			char *memory = k ? array : block;
 
-			if (collective)
+			if (collective) {
 				broadcast(memory);
-			else if (waits)
+			} else if (waits) {
 				wait_for_others(rank, ranks);
-			else
-				exchange(memory, rank);
-			/* A huge page is seen here once it has been used. */
-			if (waits)
+				/* A huge page is seen here once it has been used. */
 				check(memory, rank, rank, 0, 0);
+			} else {
+				exchange(memory, rank);
+			}
 			there[k] = huge_kib_at(memory, BYTES);
 		}
 		MPI_Allreduce(there, least, 2, MPI_LONG, MPI_MIN, MPI_COMM_WORLD);
