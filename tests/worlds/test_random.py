@@ -159,6 +159,6 @@ def test_mpi4py(runner: Runner, request: pytest.FixtureRequest, package: str, sc
     program: list[str | Path] = [binary, HERE / "scripted.py", text, "OUT"]
     # What C's driver does in other lines is more than is done here.
     calls = Script(script.ranks, tuple(line for line in script.lines if line.startswith("call ")))
-    least = {name: served_at_least(calls, setting) for name, setting in SETTINGS.items()}
+    least = {name: served_at_least(runner.mpi, calls, setting) for name, setting in SETTINGS.items()}
     print(script.text())
     compare(runner, script.ranks, program, least, library(runner) if package == "pypi" else True, env)
