@@ -13,6 +13,12 @@
  * unable to come before the host MPI has moved a message of ours. Sleeps are
  * short, because nothing but the next turn of this loop drives that progress; and
  * where it finds work there is more to come, so that one goes back to yielding.
+ *
+ * Now and then Linux (seen of 6.18) ignores the yields of a core's ranks until its
+ * next tick, up to 4 ms, for hundreds of operations in a row: each yield returns at
+ * once, though others are ready to run. Nobody can tell that from a core that no
+ * one else wants; so who shares cores and has yielded for a while in vain sleeps
+ * once, for a moment, which the scheduler does heed.
  */
 #include "exec/wait.h"
 
@@ -27,9 +33,12 @@
 #include "base/futex.h"
 #include "segment/alive.h"
 
-#define PROGRESS_POLLS	128 /* polls between calls of progress() */
-#define YIELD_MS	100 /* of yielding before sleeping */
-#define YIELDS_A_MS	128 /* at least, on a core of one's own */
+#define PROGRESS_POLLS	128    /* polls between calls of progress() */
+#define YIELD_MS	100    /* of yielding before sleeping */
+#define YIELDS_A_MS	128    /* at least, on a core of one's own */
+#define IN_VAIN_NS	1000   /* a yield that returns sooner has given the core to nobody */
+#define VAIN_NS		300000 /* of such yields before a nap */
+#define NAP_NS		10000  /* the kernel's timer slack makes it about 60 us */
 #define PROGRESS_YIELDS 4
 #define WORK_NS		2000 /* progress() that takes so long has moved something */
 #define SLEEP_NS	200000
@@ -64,9 +73,10 @@ void oc_line_publish(struct oc_board_line *line, uint64_t word)
 	oc_line_wake(line);
 }
 
-static void line_sleep(struct oc_board_line *line, uint64_t seen)
+/* Until the word is stored to, or for @ns. */
+static void line_sleep(struct oc_board_line *line, uint64_t seen, long ns)
 {
-	struct timespec limit = {.tv_nsec = SLEEP_NS};
+	struct timespec limit = {.tv_nsec = ns};
 
 	atomic_store_explicit(&line->sleepers, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -79,10 +89,34 @@ static bool shall_yield(struct oc_wait *wait, uint32_t turn)
 {
 	uint64_t now = oc_clock_coarse_ms();
 
-	if (!turn)
+	if (!turn) {
 		wait->yields_since = now;
+		wait->vain_since = 0;
+	}
 	now -= wait->yields_since;
 	return now < YIELD_MS && (wait->node->oversubscribed || turn >= now * YIELDS_A_MS);
+}
+
+/* On a shared core a nap instead, once yields have been in vain for a while. */
+static void yield_core(struct oc_wait *wait, struct oc_board_line *line, uint64_t seen)
+{
+	uint64_t start, end;
+
+	if (!wait->node->oversubscribed) {
+		sched_yield();
+		return;
+	}
+	start = oc_clock_ns();
+	sched_yield();
+	end = oc_clock_ns();
+	if (end - start >= IN_VAIN_NS) {
+		wait->vain_since = 0;
+	} else if (!wait->vain_since) {
+		wait->vain_since = start;
+	} else if (end - wait->vain_since >= VAIN_NS) {
+		line_sleep(line, seen, NAP_NS);
+		wait->vain_since = 0;
+	}
 }
 
 /* True if the MPI is in the middle of something and this core is free to go on with it. */
@@ -111,7 +145,7 @@ int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_board_line *line
 	}
 	turn -= spin;
 	if (shall_yield(wait, turn)) {
-		sched_yield();
+		yield_core(wait, line, seen);
 		if (wait->progress && turn % PROGRESS_YIELDS == PROGRESS_YIELDS - 1)
 			wait->progress();
 		return 0;
@@ -120,7 +154,7 @@ int oc_wait_turn(struct oc_wait *wait, uint32_t peer, struct oc_board_line *line
 	if (working)
 		wait->turns = spin;
 	else
-		line_sleep(line, seen);
+		line_sleep(line, seen, SLEEP_NS);
 	if ((working || turn % ALIVE_SLEEPS == ALIVE_SLEEPS - 1) &&
 	    !oc_node_peer_alive(wait->node, peer) &&
 	    /* It may have posted its last word before it left. */

@@ -15,6 +15,7 @@ struct oc_wait {
 	void (*progress)(void); /* called while waiting; may be NULL */
 	uint32_t turns;		/* since the last success: whoever has it sets this to 0 */
 	uint64_t yields_since;	/* ms, when they turned into yields */
+	uint64_t vain_since;	/* ns, since when yields give the core to nobody; or 0 */
 };
 
 /*
