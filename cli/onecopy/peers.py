@@ -67,7 +67,7 @@ class Mpi:
 
     def environment(self, ranks: int) -> dict[str, str]:
         """Ours with what the MPI needs; of LD_PRELOAD what is not onecopy's. More ranks than processors is said to the
-        launchers that ask, so that they make ranks yield; otherwise every MPI keeps its defaults."""
+        MPIs that ask, so that their ranks yield; otherwise every MPI keeps its defaults."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("ONECOPY", "LD_PRELOAD"))}
         if preload := ":".join(users_preload()):
             env["LD_PRELOAD"] = preload
@@ -76,6 +76,7 @@ class Mpi:
             env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         if ranks > machine.usable_cpus():
             env.update(OMPI_MCA_rmaps_base_oversubscribe="1", PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
+            env.update(MPIR_CVAR_ENABLE_HEAVY_YIELD="1")  # as for MPICH, whose ranks else spin
         return env
 
 
