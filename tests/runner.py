@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import longform
-from job import Finished, Job
+import pytest
+from job import Finished, Job, JobError
 from onecopy import mpi as mpis
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,6 +140,13 @@ class Runner:
         """As `run`, for an MPI program, with onecopy preloaded into its ranks unless told otherwise: `preload` may name
         another library of the build."""
         return self.run(*self.mpirun_argv(ranks, *argv, preload=preload), env=env, timeout=timeout, check=check)
+
+    def alone_or_skip(self, ranks: int, *argv: str | Path, env: Mapping[str, str] | None = None) -> Finished:
+        """Without onecopy; the test is skipped where the MPI by itself cannot run this."""
+        try:
+            return self.mpirun(ranks, *argv, env=env, preload=False)
+        except JobError as trouble:
+            pytest.skip(f"the MPI alone cannot run this: {str(trouble).splitlines()[0]}")
 
     def open_mpi(self) -> int:
         """Which Open MPI the MPI's launcher is of; 0: another one."""

@@ -388,4 +388,5 @@ def test_start_is_not_held_up(onecopy: Command, tmp_path: Path, fake_mpi: Path, 
     assert not (tmp_path / "started").exists()
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
     assert "onecopy.elf" in imported
-    assert not imported & {"inspect", "subprocess", "tempfile", "rich", "matplotlib"}
+    by_argparse = {"inspect"} if sys.version_info >= (3, 14) else set()
+    assert not imported & {"inspect", "subprocess", "tempfile", "rich", "matplotlib"} - by_argparse

@@ -6,7 +6,6 @@ from __future__ import annotations
 import longform
 import mpis
 import pytest
-from job import JobError
 from mpi.programs import MakeProgram
 from mpi.stats import stats
 from runner import Runner
@@ -40,10 +39,7 @@ def test_beyond_one_world(runner: Runner, program: MakeProgram) -> None:
     """Spawned processes may share their server with others, and are left to the MPI, as is what spans worlds."""
     beyond = program("beyond")
     path = runner.cwd / "stats"
-    try:
-        runner.mpirun(2, beyond, beyond, preload=False)
-    except JobError as trouble:
-        pytest.skip(f"the MPI alone cannot run this: {str(trouble).splitlines()[0]}")
+    runner.alone_or_skip(2, beyond, beyond)
     runner.mpirun(2, beyond, beyond, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
     # One of them over an intercommunicator within the first world. Open MPI 5 does not preload what is spawned.
     spawned = [] if runner.mpi.name == mpis.OPEN_MPI_5 else [0, 0]
