@@ -38,6 +38,7 @@ def test_filter_that_kills(runner: Runner, program: MakeProgram, programs: Progr
     deny = programs.build("deny", ["hazards/deny.c"], compiler="cc")
     path = runner.cwd / "stats"
     env = {**NO_SINGLE_COPY, "ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)}
-    runner.alone_or_skip(3, deny, "--kill", program("overwrite"), env=NO_SINGLE_COPY)  # not on Open MPI 6
+    if runner.open_mpi() >= 6:
+        pytest.skip("Open MPI 6 itself calls process_vm_*")
     runner.mpirun(3, deny, "--kill", program("overwrite"), env=env)
     assert served(path, "bcast") == [60] * 3

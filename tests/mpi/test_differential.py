@@ -64,7 +64,7 @@ EQUAL_BLOCKS = ("bcast", "scatter", "gather", "allgather", "alltoall")
 
 
 def shortest_served(mpi: Mpi, call: str) -> int:
-    """The shortest block that is served unless ONECOPY_MIN says another: the table of docs/tuning.md."""
+    """The shortest block that is served unless ONECOPY_MIN says another: docs/tuning.md, "From which size on"."""
     rooted = call == "bcast" and mpi.abi != OPEN_MPI.abi
     return 16 << 10 if rooted or mpi.name in mpis.INTEL else 4 << 10
 
