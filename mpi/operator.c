@@ -30,6 +30,7 @@ static struct learned {
 	enum oc_type means; /* to CALC; NONE: nothing */
 	size_t size;	    /* from one element to the next */
 	uint32_t ops;
+	int combiner; /* of a kind: all of that combiner and size; else 0 */
 } learned[LEARNED_MAX];
 static unsigned int nlearned;
 static uint64_t digest;
@@ -68,23 +69,36 @@ static uint32_t taken(MPI_Datatype type, uint32_t ops)
 	return ops;
 }
 
-static void learn(MPI_Datatype type, enum oc_type means, size_t size, uint32_t ops)
+/* Handles may be addresses: a type is known by its @place among all that are asked for. */
+static void add_to_digest(size_t place, const struct learned *one)
 {
-	if (nlearned < LEARNED_MAX)
-		learned[nlearned++] =
-			(struct learned){.type = type, .means = means, .size = size, .ops = ops};
+	const uint64_t words[] = {place, (uint64_t)one->means, one->size, one->ops};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		digest = (digest ^ words[i]) * UINT64_C(0x100000001b3);
+}
+
+static void learn(size_t place, const struct learned *one)
+{
+	if (nlearned == LEARNED_MAX)
+		return;
+	learned[nlearned++] = *one;
+	add_to_digest(place, one);
 }
 
 /* Which operators the MPI takes of those that CALC has on a type. */
-static void learn_calc(MPI_Datatype type, enum oc_type means)
+static void learn_calc(size_t place, MPI_Datatype type, enum oc_type means)
 {
 	uint32_t ops = known_to_calc(means);
 
-	learn(type, means, oc_type_size(means), answers ? taken(type, ops) : ops);
+	learn(place, &(struct learned){.type = type,
+				       .means = means,
+				       .size = oc_type_size(means),
+				       .ops = answers ? taken(type, ops) : ops});
 }
 
 /* Which of those that the standard has on a type that CALC does not know, if the MPI has it. */
-static void learn_other(MPI_Datatype type, enum oc_operand operand)
+static void learn_other(size_t place, MPI_Datatype type, enum oc_operand operand, int combiner)
 {
 	MPI_Count size;
 	MPI_Aint low, extent;
@@ -95,16 +109,31 @@ static void learn_other(MPI_Datatype type, enum oc_operand operand)
 	    pmpi()->Type_get_extent(type, &low, &extent) || low || extent < size ||
 	    (extent > size && operand != OC_OPERAND_PAIR))
 		return;
-	learn(type, OC_TYPE_NONE, (size_t)extent, taken(type, allowed[operand]));
+	learn(place, &(struct learned){.type = type,
+				       .size = (size_t)extent,
+				       .ops = taken(type, allowed[operand]),
+				       .combiner = combiner});
 }
 
-/* Handles may be addresses: a type is known by its place among those of the ABI. */
-static void add_to_digest(size_t place, const struct learned *one)
+/* Kinds that C has not, or not for sure, by their decimal digits: of x86's extended precision, of
+ * IEEE's quadruple one, and of 128 bits. */
+static void learn_kinds(size_t place)
 {
-	const uint64_t words[] = {place, (uint64_t)one->means, one->size, one->ops};
+	static const int digits[] = {18, 33}, integer_digits = 38;
+	MPI_Datatype type;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		digest = (digest ^ words[i]) * UINT64_C(0x100000001b3);
+	if (!answers || !pmpi()->Type_create_f90_real || !pmpi()->Type_create_f90_complex ||
+	    !pmpi()->Type_create_f90_integer)
+		return;
+	for (size_t i = 0; i < sizeof(digits) / sizeof(digits[0]); i++) {
+		if (!pmpi()->Type_create_f90_real(digits[i], MPI_UNDEFINED, &type))
+			learn_other(place, type, OC_OPERAND_REAL, MPI_COMBINER_F90_REAL);
+		if (!pmpi()->Type_create_f90_complex(digits[i], MPI_UNDEFINED, &type))
+			learn_other(place, type, OC_OPERAND_COMPLEX, MPI_COMBINER_F90_COMPLEX);
+		place++;
+	}
+	if (!pmpi()->Type_create_f90_integer(integer_digits, &type))
+		learn_other(place, type, OC_OPERAND_INTEGER, MPI_COMBINER_F90_INTEGER);
 }
 
 uint64_t oc_operator_digest(void)
@@ -116,6 +145,7 @@ int oc_operator_setup(void)
 {
 	MPI_Errhandler before[OC_ABI_BLAMED];
 	struct oc_abi_type at;
+	size_t place;
 	int err = oc_abi_silence(before);
 
 	if (err && err != -EOPNOTSUPP)
@@ -123,55 +153,62 @@ int oc_operator_setup(void)
 	answers = !err && looks_at_arguments();
 	nlearned = 0;
 	digest = 0;
-	for (size_t i = 0; oc_abi_type_at(i, &at); i++) {
-		unsigned int before_it = nlearned;
-
+	for (place = 0; oc_abi_type_at(place, &at); place++) {
 		if (at.means)
-			learn_calc(at.type, at.means);
+			learn_calc(place, at.type, at.means);
 		else
-			learn_other(at.type, at.operand);
-		if (nlearned > before_it)
-			add_to_digest(i, &learned[before_it]);
+			learn_other(place, at.type, at.operand, 0);
 	}
+	learn_kinds(place);
 	if (!err)
 		oc_abi_restore(before);
 	return 0;
 }
 
-/* What a type of MPI_Type_create_f90_real or _integer means: one that C has, too, by its size. Of
- * real ones of 16 bytes there are two. */
-static enum oc_type kind_of(MPI_Datatype type)
+/* What a kind of @size bytes means: what C has, too. Of real ones of 16 bytes there are two. */
+static enum oc_type kind_of(int combiner, size_t size)
 {
-	static const enum oc_type real[] = {[4] = OC_FLOAT, [8] = OC_DOUBLE};
-	static const enum oc_type integer[] = {
-		[1] = OC_INT8, [2] = OC_INT16, [4] = OC_INT32, [8] = OC_INT64};
+	static const enum oc_type
+		real[] = {[4] = OC_FLOAT, [8] = OC_DOUBLE},
+		complex[] = {[8] = OC_CFLOAT, [16] = OC_CDOUBLE},
+		integer[] = {[1] = OC_INT8, [2] = OC_INT16, [4] = OC_INT32, [8] = OC_INT64};
+
+	if (combiner == MPI_COMBINER_F90_REAL && size <= 8)
+		return real[size];
+	if (combiner == MPI_COMBINER_F90_COMPLEX && size <= 16)
+		return complex[size];
+	return combiner == MPI_COMBINER_F90_INTEGER && size <= 8 ? integer[size] : OC_TYPE_NONE;
+}
+
+/* A type of MPI_Type_create_f90_real, _complex or _integer, by its kind; NULL for any other. */
+static const struct learned *find_kind(MPI_Datatype type)
+{
 	struct oc_contents of;
+	enum oc_type means;
 	size_t size;
 
-	if (!oc_contents_envelope(type, &of))
-		return OC_TYPE_NONE;
+	if (!oc_contents_envelope(type, &of) || of.combiner == MPI_COMBINER_NAMED)
+		return NULL;
 	size = oc_type_sizes_ask(type);
-	if (size > 8)
-		return OC_TYPE_NONE;
-	if (of.combiner == MPI_COMBINER_F90_REAL)
-		return real[size];
-	return of.combiner == MPI_COMBINER_F90_INTEGER ? integer[size] : OC_TYPE_NONE;
+	means = kind_of(of.combiner, size);
+	for (unsigned int i = 0; i < nlearned; i++)
+		if (means ? learned[i].means == means
+			  : learned[i].combiner == of.combiner && learned[i].size == size)
+			return &learned[i];
+	return NULL;
 }
 
 /* @op: NONE is a user's, which is called with any type. */
 static const struct learned *find(MPI_Datatype type, enum oc_calc_op op)
 {
 	static const struct learned none;
-	enum oc_type kind;
+	const struct learned *kind;
 
 	for (unsigned int i = 0; i < nlearned; i++)
 		if (learned[i].type == type)
 			return &learned[i];
-	kind = op ? kind_of(type) : OC_TYPE_NONE;
-	for (unsigned int i = 0; kind && i < nlearned; i++)
-		if (learned[i].means == kind)
-			return &learned[i];
-	return &none;
+	kind = op ? find_kind(type) : NULL;
+	return kind ? kind : &none;
 }
 
 /* From one element to the next of any other type, if it has no gaps and the MPI would send it. By

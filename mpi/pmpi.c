@@ -105,6 +105,9 @@ static const struct {
 	{"PMPI_Type_contiguous", offsetof(struct oc_pmpi, Type_contiguous)},
 	{"PMPI_Type_create_struct", offsetof(struct oc_pmpi, Type_create_struct)},
 	{"PMPI_Type_create_darray", offsetof(struct oc_pmpi, Type_create_darray)},
+	{"PMPI_Type_create_f90_real", offsetof(struct oc_pmpi, Type_create_f90_real)},
+	{"PMPI_Type_create_f90_complex", offsetof(struct oc_pmpi, Type_create_f90_complex)},
+	{"PMPI_Type_create_f90_integer", offsetof(struct oc_pmpi, Type_create_f90_integer)},
 	{"PMPI_Type_commit", offsetof(struct oc_pmpi, Type_commit)},
 	{"PMPI_Type_free", offsetof(struct oc_pmpi, Type_free)},
 	{"PMPI_Type_create_keyval", offsetof(struct oc_pmpi, Type_create_keyval)},
@@ -227,11 +230,12 @@ static void *foreign_function(const char *pmpi_name)
 	return next ? next : dlsym(RTLD_NEXT, pmpi_name + 1);
 }
 
-/* Calls with large counts and those of sessions, which came with MPI 4. */
-static bool is_new(const char *name)
+/* Calls with large counts and those of sessions, which came with MPI 4, and those about Fortran's
+ * kinds, which an MPI may be built without. */
+static bool may_lack(const char *name)
 {
 	return !strcmp(name + strlen(name) - 2, "_c") || strcasestr(name, "session") ||
-	       strstr(name, "_from_group");
+	       strstr(name, "_from_group") || strstr(name, "_f90_");
 }
 
 const struct oc_pmpi *oc_pmpi_resolve(void)
@@ -244,7 +248,7 @@ const struct oc_pmpi *oc_pmpi_resolve(void)
 		void *function = library ? oc_lookup_next(library, entries[i].name)
 					 : foreign_function(entries[i].name);
 
-		if (!function && (library ? !is_new(entries[i].name) : !i)) {
+		if (!function && (library ? !may_lack(entries[i].name) : !i)) {
 			fprintf(stderr,
 				"onecopy: no %s in an MPI library this preload is made for (%s); "
 				"run the program without onecopy\n",

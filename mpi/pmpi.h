@@ -142,6 +142,9 @@ struct oc_pmpi {
 				  MPI_Datatype *);
 	int (*Type_create_darray)(int, int, int, const int *, const int *, const int *, const int *,
 				  int, MPI_Datatype, MPI_Datatype *);
+	int (*Type_create_f90_real)(int, int, MPI_Datatype *);	  /* or NULL */
+	int (*Type_create_f90_complex)(int, int, MPI_Datatype *); /* or NULL */
+	int (*Type_create_f90_integer)(int, MPI_Datatype *);	  /* or NULL */
 	int (*Type_commit)(MPI_Datatype *);
 	int (*Type_free)(MPI_Datatype *);
 	int (*Type_create_keyval)(MPI_Type_copy_attr_function *, MPI_Type_delete_attr_function *,

@@ -107,11 +107,14 @@ def test_uncommitted_type(runner: Runner, program: MakeProgram, words: int) -> N
 
 
 def test_kinds(runner: Runner, program: MakeProgram) -> None:
-    """Types of Fortran's kinds are predefined: what takes a type apart does not free them."""
+    """Types of Fortran's kinds are predefined: what takes a type apart does not free them. Open MPI has those of 18
+    digits, too, of which only the MPI knows what they are in C."""
     path = runner.cwd / "stats"
-    runner.mpirun(2, program("kinds"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    done = runner.mpirun(2, program("kinds"), env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    sums = int(done.stdout.split("sums:")[1])
+    assert sums >= 4
     assert served(path, "bcast") == [12, 12]
-    assert served(path, "allreduce") == [2, 2]
+    assert served(path, "allreduce") == [1 + sums] * 2
 
 
 @pytest.mark.parametrize("heap", ["on", "off"])
