@@ -2,7 +2,8 @@
 /*
  * The answer of dlsym() depends on who asks, which the C library sees by the return address
  * (RTLD_NEXT, RTLD_DEFAULT). So ours is a few instructions that ask where to go, and go there by a
- * jump: the caller stays the caller. What is not about MPI is not looked at any further.
+ * jump: the caller stays the caller. What is about neither MPI nor blocks of malloc() is not looked
+ * at any further.
  */
 #include "lookup.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "library.h"
+#include "../preload/malloc.h"
 
 typedef void *lookup(void *handle, const char *name);
 
@@ -108,6 +110,12 @@ static void *lookup_mpi(void *handle, const char *name)
 	return instead ? instead : found;
 }
 
+/* For a caller that asks a library for what takes blocks of malloc(): ctypes' "libc.so.6", say. */
+static void *lookup_taker(void *handle, const char *name)
+{
+	return oc_malloc_instead(name, oc_lookup_next(handle, name));
+}
+
 /* For a caller that asks whoever has it for a function that we alone have: behind us there is none,
  * and dlerror() says so. */
 static void *lookup_behind(void *handle, const char *name)
@@ -144,9 +152,11 @@ static bool is_ours_alone(const char *name)
 
 lookup *oc_lookup_way(void *handle, const char *name)
 {
-	if (!name || (strncmp(name, "MPI_", 4) != 0 && strncmp(name, "PMPI_", 5) != 0) ||
-	    handle == RTLD_NEXT)
+	if (!name || handle == RTLD_NEXT)
 		return next_lookup();
+	if (strncmp(name, "MPI_", 4) != 0 && strncmp(name, "PMPI_", 5) != 0)
+		return handle != RTLD_DEFAULT && oc_malloc_takes_blocks(name) ? lookup_taker
+									      : next_lookup();
 	if (handle != RTLD_DEFAULT)
 		return lookup_mpi;
 	return is_ours_alone(name) ? lookup_behind : next_lookup();

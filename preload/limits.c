@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A limit of addresses (RLIMIT_AS) that the program sets for itself is about what the program has.
- * Its arena and what it sees of its peers' are as large as the memory, and counted by the kernel
- * too: a limit below that would let it allocate nothing any more. So the kernel is told as much
- * more, and the program what it has said. A limit that is there before the arena is made bounds
- * that: base/space.h.
+ * A limit of addresses (RLIMIT_AS) or of private memory (RLIMIT_DATA) that the program sets for
+ * itself is about what the program has. Its arena and what it sees of its peers' are as large as
+ * the memory, and counted by the kernel too, the one or the tables over it: a limit below that
+ * would let it allocate nothing any more. So the kernel is told as much more, and the program what
+ * it has said. A limit that is there before the arena is made bounds that: base/space.h,
+ * heap/arena.c.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,15 +16,20 @@
 
 #include "base/raw_call.h"
 #include "base/space.h"
+#include "heap/heap.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-static struct {
+#define TABLES                                                                                     \
+	256 /* those over an arena are less than that part of it (heap/span.c and others)          \
+	     */
+
+static struct kept {
 	bool busy; /* somebody reads or writes what follows */
 	bool any;
 	struct rlimit said; /* by the program */
 	struct rlimit told; /* to the kernel */
-} addresses;
+} addresses, data;
 
 static int ask(pid_t pid, int resource, const struct rlimit *set, struct rlimit *old)
 {
@@ -40,14 +46,14 @@ static rlim_t with(rlim_t limit, size_t taken)
 	return limit > RLIM_INFINITY - taken ? RLIM_INFINITY : limit + taken;
 }
 
-static int limit_addresses(const struct rlimit *set, struct rlimit *old)
+static int limit_own(struct kept *kept, int resource, size_t taken, const struct rlimit *set,
+		     struct rlimit *old)
 {
 	struct rlimit now, seen, told;
-	size_t taken = oc_space_taken();
 
-	if (ask(0, RLIMIT_AS, NULL, &now))
+	if (ask(0, resource, NULL, &now))
 		return -1;
-	seen = addresses.any && !memcmp(&now, &addresses.told, sizeof(now)) ? addresses.said : now;
+	seen = kept->any && !memcmp(&now, &kept->told, sizeof(now)) ? kept->said : now;
 	if (set) {
 		told = (struct rlimit){with(set->rlim_cur, taken), with(set->rlim_max, taken)};
 		/* What it may set without privileges, it may. */
@@ -55,28 +61,40 @@ static int limit_addresses(const struct rlimit *set, struct rlimit *old)
 			told.rlim_max = least(told.rlim_max, now.rlim_max);
 		if (set->rlim_cur <= set->rlim_max)
 			told.rlim_cur = least(told.rlim_cur, told.rlim_max);
-		if (ask(0, RLIMIT_AS, &told, NULL))
+		if (ask(0, resource, &told, NULL))
 			return -1;
-		addresses.said = *set;
-		addresses.told = told;
-		addresses.any = true;
+		kept->said = *set;
+		kept->told = told;
+		kept->any = true;
 	}
 	if (old)
 		*old = seen;
 	return 0;
 }
 
+/* What of a resource is ours. */
+static size_t taken_of(int resource)
+{
+	if (resource == RLIMIT_AS)
+		return oc_space_taken();
+	return resource == RLIMIT_DATA
+		       ? __atomic_load_n(&oc_heap_range.size, __ATOMIC_ACQUIRE) / TABLES
+		       : 0;
+}
+
 /* No lock that a child of fork() could find taken for ever: who comes in between, in another
  * thread, has the kernel's word. */
 static int limit(pid_t pid, int resource, const struct rlimit *set, struct rlimit *old)
 {
+	struct kept *kept = resource == RLIMIT_AS ? &addresses : &data;
+	size_t taken = taken_of(resource);
 	int err;
 
-	if (resource != RLIMIT_AS || (pid && pid != getpid()) || !oc_space_taken() ||
-	    __atomic_exchange_n(&addresses.busy, true, __ATOMIC_ACQUIRE))
+	if (!taken || (pid && pid != getpid()) ||
+	    __atomic_exchange_n(&kept->busy, true, __ATOMIC_ACQUIRE))
 		return ask(pid, resource, set, old);
-	err = limit_addresses(set, old);
-	__atomic_store_n(&addresses.busy, false, __ATOMIC_RELEASE);
+	err = limit_own(kept, resource, taken, set, old);
+	__atomic_store_n(&kept->busy, false, __ATOMIC_RELEASE);
 	return err;
 }
 

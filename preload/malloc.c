@@ -67,12 +67,17 @@ EXPORT void *malloc(size_t bytes)
 	return oc_next.malloc(bytes);
 }
 
-EXPORT void free(void *p)
+static void own_free(void *p)
 {
 	if (unlikely(is_ours(p)))
 		oc_heap_free(p);
 	else
 		oc_next.free(p);
+}
+
+EXPORT void free(void *p)
+{
+	own_free(p);
 }
 
 static __attribute__((noinline)) void *calloc_large(size_t bytes)
@@ -97,15 +102,16 @@ EXPORT void *calloc(size_t n, size_t size)
 
 static void *realloc_ours(void *p, size_t bytes)
 {
-	size_t usable;
+	size_t usable = oc_heap_usable_size(p);
 	void *q;
 
-	if (bytes >= __atomic_load_n(&heap_min, __ATOMIC_RELAXED) && !oc_malloc_bypass) {
+	/* What shrinks does so in the heap, also where new blocks come from elsewhere: to copy it
+	 * takes the memory twice. */
+	if (bytes >= OC_HEAP_MIN && (bytes <= usable || (is_large(bytes) && !oc_malloc_bypass))) {
 		q = oc_heap_realloc(p, bytes);
 		if (q)
 			return q;
 	}
-	usable = oc_heap_usable_size(p);
 	q = oc_next.malloc(bytes);
 	if (!q)
 		return NULL;
@@ -130,7 +136,7 @@ static __attribute__((noinline)) void *realloc_large(void *p, size_t bytes)
 	return q;
 }
 
-EXPORT void *realloc(void *p, size_t bytes)
+static void *own_realloc(void *p, size_t bytes)
 {
 	if (unlikely(!p))
 		return malloc(bytes);
@@ -143,6 +149,11 @@ EXPORT void *realloc(void *p, size_t bytes)
 	if (unlikely(is_large(bytes)))
 		return realloc_large(p, bytes);
 	return oc_next.realloc(p, bytes);
+}
+
+EXPORT void *realloc(void *p, size_t bytes)
+{
+	return own_realloc(p, bytes);
 }
 
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
@@ -206,11 +217,51 @@ EXPORT void *pvalloc(size_t bytes)
 	return p ? p : oc_next.pvalloc(bytes);
 }
 
-EXPORT size_t malloc_usable_size(void *p)
+static size_t own_usable_size(void *p)
 {
 	if (unlikely(is_ours(p)))
 		return oc_heap_usable_size(p);
 	return p ? oc_next.usable_size(p) : 0;
+}
+
+EXPORT size_t malloc_usable_size(void *p)
+{
+	return own_usable_size(p);
+}
+
+/* Those that take blocks, also where the program has functions of these names. */
+static const struct taker {
+	const char *name;
+	void *ours;
+} takers[] = {
+	{"free", (void *)own_free},
+	{"realloc", (void *)own_realloc},
+	{"malloc_usable_size", (void *)own_usable_size},
+};
+
+static const struct taker *taker_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++)
+		if (!strcmp(name, takers[i].name))
+			return &takers[i];
+	return NULL;
+}
+
+bool oc_malloc_takes_blocks(const char *name)
+{
+	return taker_of(name);
+}
+
+void *oc_malloc_instead(const char *name, void *found)
+{
+	const void *libc = oc_next_module_of((void *)__libc_free), *behind;
+	const struct taker *taker = taker_of(name);
+
+	memcpy(&behind, &oc_next.free, sizeof(behind));
+	if (!taker || !found || oc_next_module_of(found) != libc ||
+	    oc_next_module_of(behind) != libc)
+		return found;
+	return taker->ours;
 }
 
 /*
@@ -227,15 +278,68 @@ static bool is_freed_elsewhere(void)
 	return module && module == oc_next_module_of(allocator);
 }
 
-const char *oc_malloc_declined(void)
+/* What of the program's calls comes to us: where it has a free() of its own, or who was preloaded
+ * before us has one, they may not. */
+static struct {
+	struct oc_next next; /* who was there */
+	bool freed;
+	bool moved;
+} met;
+
+static void note_free(void *p)
+{
+	met.freed = true;
+	met.next.free(p);
+}
+
+static void *note_realloc(void *p, size_t bytes)
+{
+	met.moved = true;
+	return met.next.realloc(p, bytes);
+}
+
+/*
+ * The program's malloc(), free() and realloc() are called once, before anything is looked up in
+ * vain. dlsym() frees what it has said of a failure in its next call: a free() that looks for the
+ * next one as it is first called would do so without end.
+ */
+static __attribute__((constructor(101))) void meet(void)
+{
+	void *(*volatile allocate)(size_t) = malloc;
+	void *(*volatile move)(void *, size_t) = realloc;
+	void (*volatile release)(void *) = free;
+	void *p;
+
+	oc_next_resolve();
+	met.next = oc_next;
+	oc_next.free = note_free;
+	oc_next.realloc = note_realloc;
+	p = allocate(1);
+	release(p ? move(p, 100) : allocate(1));
+	oc_next.free = met.next.free;
+	oc_next.realloc = met.next.realloc;
+}
+
+static const char *declined_by_user(void)
 {
 	if (oc_env()->heap_off)
 		return "not under malloc, as --no-heap (ONECOPY_HEAP) says";
 	if (!(oc_env()->mech & OC_MECH_HEAP))
 		return "not under malloc, for --mech (ONECOPY_MECH) does not name heap";
+	return NULL;
+}
+
+const char *oc_malloc_declined(void)
+{
+	const char *declined = declined_by_user();
+
+	if (declined)
+		return declined;
 	if (is_freed_elsewhere())
 		return "not under malloc: the program's allocator, jemalloc, frees blocks "
 		       "without free()";
+	if (!met.freed || !met.moved)
+		return "not under malloc: the program has a free() or realloc() of its own";
 	return NULL;
 }
 
@@ -256,13 +360,13 @@ void oc_malloc_retire(void)
 
 static __attribute__((constructor)) void start(void)
 {
-	oc_next_resolve();
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	oc_heap_fork_register();
 	/* A name this library does not define: the MPI's own, or nobody's. */
 	if (!dlsym(RTLD_DEFAULT, "MPI_Get_version"))
 		return;
 	oc_malloc_activate();
-	if (heap_min == OC_HEAP_MIN && !oc_env()->static_off)
+	/* Whoever has its blocks. */
+	if (!declined_by_user() && !oc_env()->static_off && !oc_heap_init())
 		oc_heap_static_share();
 }

@@ -2,6 +2,8 @@
 #ifndef OC_PRELOAD_MALLOC_H
 #define OC_PRELOAD_MALLOC_H
 
+#include <stdbool.h>
+
 /*
  * Places the program's large blocks in the shared heap from now on. Called by
  * the constructor if the program is linked to an MPI, by MPI_Init's wrapper once
@@ -21,6 +23,14 @@ void oc_malloc_retire(void);
  * asked whether there is one; NULL if they are. Static storage, any thread.
  */
 const char *oc_malloc_declined(void);
+
+/*
+ * For who asks a library by its handle for @name and has found @found there: our function, if that
+ * takes blocks of malloc() and is the C library's, which does not know ours; else @found. Not where
+ * another allocator comes behind us, which may be asking for what it is to call itself.
+ */
+bool oc_malloc_takes_blocks(const char *name);
+void *oc_malloc_instead(const char *name, void *found);
 
 /* While not 0, this thread's blocks all come from the C library: an MPI's own
  * buffers are no use to peers. Nests. */

@@ -102,14 +102,38 @@ __asm__(".symver versioned_madvise, madvise@" OC_LIBC_VERSION ", remove");
 
 EXPORT int versioned_madvise(void *p, size_t bytes, int advice);
 
+/* What lies before and behind static data is the kernel's, as the rest of the page that .data ends
+ * in. */
+static int discard(char *p, size_t bytes, int advice)
+{
+	bool locked = advice == MADV_DONTNEED_LOCKED;
+	char *start = (char *)oc_heap_static.from, *end = start + oc_heap_static.mapped;
+	char *to = p + bytes;
+	int err = 0;
+
+	if (oc_heap_has(p, bytes))
+		return oc_heap_discard(p, oc_heap_place_of(p), bytes, locked);
+	if (to < p || to <= start || p >= end || (uintptr_t)p % OC_HEAP_PAGE)
+		return oc_hooked_madvise(p, bytes, advice);
+	if (p < start) {
+		err = oc_hooked_madvise(p, (size_t)(start - p), advice);
+		p = start;
+	}
+	if (to > end) {
+		err |= oc_hooked_madvise(end, (size_t)(to - end), advice);
+		to = end;
+	}
+	return err | oc_heap_discard(p, oc_heap_place_of(p), (size_t)(to - p), locked);
+}
+
 /* Shared memory would keep its content, or refuse. */
 int versioned_madvise(void *p, size_t bytes, int advice)
 {
-	bool locked = advice == MADV_DONTNEED_LOCKED;
-	bool discards = locked || advice == MADV_DONTNEED || advice == MADV_FREE;
+	bool discards =
+		advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_DONTNEED_LOCKED;
 
-	if (__builtin_expect(discards && bytes && oc_heap_has(p, bytes), 0))
-		return oc_heap_discard(p, oc_heap_place_of(p), bytes, locked);
+	if (__builtin_expect(discards && bytes, 0))
+		return discard(p, bytes, advice);
 	if (__builtin_expect(oc_heap_onfork_is(advice), 0))
 		return advise_fork(p, bytes, advice);
 	if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)

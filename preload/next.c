@@ -6,11 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The C library's own, under names that nobody else has. */
+/* The C library's own, as __libc_free(). */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *p, size_t bytes);
-void __libc_free(void *p);
 
 static void *first_malloc(size_t bytes)
 {

@@ -28,6 +28,9 @@ extern struct oc_next oc_next __attribute__((visibility("hidden")));
 /* Finds them; else the first call of one does. */
 void oc_next_resolve(void);
 
+/* The C library's own, by a name that nobody else has. */
+void __libc_free(void *p);
+
 /* What the program or library that has @symbol begins with in memory, or NULL: not to be looked at,
  * but compared. */
 const void *oc_next_module_of(const void *symbol);

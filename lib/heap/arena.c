@@ -18,6 +18,7 @@
 #include "heap/span.h"
 
 #define TABLES	  512	     /* those over it are that part of it (span.c), and little more */
+#define DATA_PART 16	     /* of what a program may have of private memory they are less */
 #define ZERO_STEP (64 << 10) /* cleared from the first page found */
 #define ARENA_MIN ((size_t)256 << 20) /* less is not worth the trouble */
 #define GIB	  ((size_t)1 << 30)
@@ -50,7 +51,7 @@ static size_t limit_of(int resource)
  * shared or private alike, and kills either way when they are too many. */
 static int arena_size(size_t *size, const char **why)
 {
-	size_t file = limit_of(RLIMIT_FSIZE);
+	size_t file = limit_of(RLIMIT_FSIZE), data = limit_of(RLIMIT_DATA);
 	struct oc_space space;
 	size_t want;
 
@@ -59,6 +60,13 @@ static int arena_size(size_t *size, const char **why)
 	if (want < ARENA_MIN) {
 		*why = "address space or memory is below what an arena needs (RLIMIT_AS, ulimit "
 		       "-v)";
+		return -ENOMEM;
+	}
+	/* Shared memory is not counted there, tables over it are. */
+	if (want / TABLES > data / DATA_PART)
+		want = data / DATA_PART * TABLES;
+	if (want < ARENA_MIN) {
+		*why = "data may not grow by what an arena needs (RLIMIT_DATA, ulimit -d)";
 		return -ENOMEM;
 	}
 	/* Beyond the limit ftruncate() would raise SIGXFSZ. */

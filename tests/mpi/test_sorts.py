@@ -112,6 +112,27 @@ def test_allocator_that_frees_in_other_ways(runner: Runner, programs: Programs) 
     assert all("jemalloc" in line["heap"] for line in stats(path))
 
 
+@pytest.mark.parametrize("own", ["all", "free", "lookup"])
+def test_free_of_its_own(runner: Runner, programs: Programs, own: str) -> None:
+    """Blocks that it would give to the C library do not come from the heap; one that passes them on gets them."""
+    path = runner.cwd / "stats"
+    binary = programs.build(f"ownfree-{own}", ["hazards/ownfree.c"], f"-DOWN_{own.upper()}", "-fno-builtin", "-ldl")
+    runner.mpirun(2, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [40, 40]
+    assert all(("of its own" in line["heap"]) == (own != "lookup") for line in stats(path))
+
+
+def test_mimalloc_of_its_own(runner: Runner, programs: Programs) -> None:
+    """The arena has another one: a child of fork has its blocks, and nothing of what is between them."""
+    if not any(Path(f"/usr/lib/{machine}-linux-gnu/libmimalloc.so.2").exists() for machine in ("x86_64", "aarch64")):
+        pytest.skip("libmimalloc.so.2 is not here")
+    path = runner.cwd / "stats"
+    binary = programs.build("ownmimalloc", ["hazards/ownmimalloc.c"], "-pthread", "-l:libmimalloc.so.2")
+    runner.mpirun(2, binary, env={"ONECOPY_MIN": "1", "ONECOPY_STATS": str(path)})
+    assert served(path, "bcast") == [10, 10]
+    assert all(not line["heap"] for line in stats(path))
+
+
 def test_other_mpi(runner: Runner, programs: Programs) -> None:
     """The preload library in a program of an MPI it is not made for: every call passes through, and it says so."""
     library = programs.build("libothermpi.so", ["hazards/othermpi.c"], "-shared", "-fPIC", compiler="cc")
@@ -128,6 +149,10 @@ def test_one_rank_says_why(runner: Runner, program: MakeProgram) -> None:
     path = runner.cwd / "stats"
     runner.mpirun(1, program("overwrite"), env={"ONECOPY_STATS": str(path)})
     assert [line["idle"] for line in stats(path)] == ["one rank on this machine"]
+
+
+def test_one_rank_keeps_its_blocks(runner: Runner, program: MakeProgram) -> None:
+    runner.mpirun(1, program("retired"))
 
 
 @pytest.mark.parametrize("by", ["need", "name"])

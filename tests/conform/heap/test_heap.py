@@ -76,6 +76,11 @@ def test_static_data(preloaded: Preloaded, case: str) -> None:
     preloaded("static_cases", case)
 
 
+def test_static_data_border(preloaded: Preloaded) -> None:
+    """An array that begins in memory of the file."""
+    preloaded("static_border")
+
+
 def test_static_data_private(preloaded: Preloaded) -> None:
     preloaded("static_cases", "private", env={"ONECOPY_STATIC": "off"})
 
@@ -90,7 +95,9 @@ def test_python_processes(preloaded: Preloaded, case: str) -> None:
     assert preloaded("forking.py", case).stdout.endswith("done\n")
 
 
-@pytest.mark.parametrize(("limits", "reason"), [("-v 600000", "RLIMIT_AS"), ("-f 100", "RLIMIT_FSIZE")])
+@pytest.mark.parametrize(
+    ("limits", "reason"), [("-v 600000", "RLIMIT_AS"), ("-d 7000", "RLIMIT_DATA"), ("-f 100", "RLIMIT_FSIZE")]
+)
 def test_refused(preloaded: Preloaded, limits: str, reason: str) -> None:
     """Without a heap the program runs on the C library's, and is told why when it asks."""
     finished = preloaded("malloc_cases", "refused", limits=limits, env={"ONECOPY_VERBOSE": "1"})

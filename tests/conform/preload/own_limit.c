@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A program that limits its own address space (RLIMIT_AS), with an arena that is larger than that.
- */
+/* A program that limits its own address space (RLIMIT_AS), with an arena that is larger than that,
+ * or its private memory (RLIMIT_DATA), with tables over the arena that are. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -91,5 +91,10 @@ int main(void)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(!setrlimit(RLIMIT_DATA, &(struct rlimit){40 * MIB, 40 * MIB}));
+	CHECK(!getrlimit(RLIMIT_DATA, &before));
+	CHECK(before.rlim_cur == 40 * MIB && before.rlim_max == 40 * MIB);
+	for (int i = 0; i < 1000; i++)
+		CHECK(malloc(8000));
 	return 0;
 }

@@ -25,4 +25,17 @@ for turn in range(20):
     mpi.MPI_Bcast(data, BYTES, byte, 0, world)
     if list(data[:17]) != [turn] * 16 + [0]:
         sys.exit("wrong bytes")
+# Blocks of malloc(), given to the C library's functions by its handle.
+libc = ctypes.CDLL("libc.so.6")
+for name, kinds in (("PyMem_RawMalloc", [ctypes.c_size_t]), ("PyMem_RawFree", [ctypes.c_void_p])):
+    getattr(ctypes.pythonapi, name).argtypes = kinds
+for function in (ctypes.pythonapi.PyMem_RawMalloc, libc.realloc):
+    function.restype = ctypes.c_void_p
+libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.free.argtypes = libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
+libc.malloc_usable_size.restype = ctypes.c_size_t
+block = libc.realloc(ctypes.pythonapi.PyMem_RawMalloc(BYTES), 2 * BYTES)
+if libc.malloc_usable_size(block) < 2 * BYTES:
+    sys.exit("a short block")
+libc.free(block)
 mpi.MPI_Finalize()
