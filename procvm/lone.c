@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +18,7 @@
 #include "access/window.h"
 #include "base/clock.h"
 #include "base/space.h"
+#include "base/thread.h"
 #include "heap/heap.h"
 
 #define MOST	   32	/* ranks; the first is this process */
@@ -131,24 +131,15 @@ static void *watch(void *arg)
 	return arg;
 }
 
-/* The program's signals are not for it. */
 static bool start_watch(void)
 {
-	pthread_attr_t attr;
 	pthread_t thread;
-	sigset_t all, mask;
 
 	if (watched)
 		return true;
-	if (pthread_attr_init(&attr))
-		return false;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	watched = !pthread_create(&thread, &attr, watch, NULL);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	pthread_attr_destroy(&attr);
+	watched = !oc_thread_start(&thread, STACK_SIZE, watch, NULL);
+	if (watched)
+		pthread_detach(thread);
 	return watched;
 }
 

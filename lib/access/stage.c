@@ -2,9 +2,7 @@
 #include "access/stage.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,9 +10,10 @@
 #include "access/safe_copy.h"
 #include "base/env.h"
 #include "base/futex.h"
+#include "base/thread.h"
 #include "segment/alive.h"
 
-#define STACK_BYTES (128u << 10)
+#define STACK_BYTES ((size_t)128 << 10)
 #define SLEEP_NS    10000000L
 #define IDLE_NS	    3600000000000L
 
@@ -178,25 +177,13 @@ static void *run_service(void *arg)
 int oc_stage_start(struct oc_node *node, oc_stage_lookup *lookup)
 {
 	struct oc_stage_service *service = calloc(1, sizeof(*service));
-	size_t stack = STACK_BYTES;
-	pthread_attr_t attr;
-	sigset_t all, old;
 	int err;
 
 	if (!service)
 		return -ENOMEM;
 	service->lookup = lookup;
 	node->service = service;
-	if (stack < (size_t)PTHREAD_STACK_MIN)
-		stack = (size_t)PTHREAD_STACK_MIN;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, stack);
-	/* The program's signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&service->thread, &attr, run_service, node);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	err = oc_thread_start(&service->thread, STACK_BYTES, run_service, node);
 	if (err) {
 		oc_note("no staging: a thread cannot be made: %s", strerror(err));
 		node->service = NULL;

@@ -12,4 +12,8 @@
  */
 int oc_memfd_create(const char *name, uint64_t bytes);
 
+/* A file in memory with what is in another, to be executed or loaded. Closed by exec; the caller's.
+ * A failure of the system's. Any thread. */
+int oc_memfd_copy(const char *name, const char *path);
+
 #endif

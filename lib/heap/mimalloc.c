@@ -22,10 +22,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/memfd.h"
 
 /* That comes with the library this is in, as in a Python wheel. Not by the name of
  * libmimalloc: whoever in the program needs that one shall get its own. */
@@ -69,7 +73,7 @@ static int version_minor_of_3(int version)
 }
 
 /* A relative name may have been relative to another directory. */
-static void *open_bundled(void)
+static void *open_bundled(int mode)
 {
 	Dl_info self;
 	char path[PATH_MAX];
@@ -82,7 +86,58 @@ static void *open_bundled(void)
 		return NULL;
 	memcpy(path, self.dli_fname, directory);
 	memcpy(path + directory, BUNDLED, sizeof(BUNDLED));
-	return dlopen(path, RTLD_LOCAL | RTLD_NOW);
+	return dlopen(path, mode);
+}
+
+/* The file that @lib was loaded from once more, as one of its own, which is another library to the
+ * dynamic linker. */
+static void *open_copy(void *lib, int mode)
+{
+	const struct link_map *map;
+	char path[64];
+	void *copy;
+	int fd;
+
+	if (dlinfo(lib, RTLD_DI_LINKMAP, &map))
+		return NULL;
+	fd = oc_memfd_copy("onecopy-mimalloc", map->l_name);
+	if (fd < 0)
+		return NULL;
+	/* With a process id, for that name stays the library's. */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	copy = dlopen(path, mode);
+	close(fd);
+	return copy;
+}
+
+/*
+ * One that is nobody else's: a program that has mimalloc as its own allocator would go on with
+ * memory of the arena whose threads have ended, which a forked child has not. Such a one's
+ * functions would also be called by a second library: RTLD_DEEPBIND, which sanitizers do not like,
+ * is for that alone.
+ */
+static void *open_own(const char **why)
+{
+	static const char *const names[] = {"libmimalloc.so.2", "libmimalloc.so.2.0",
+					    "libmimalloc.so.3"};
+	enum { NAMES = sizeof(names) / sizeof(names[0]) };
+	void *there = NULL, *lib;
+	int mode = RTLD_LOCAL | RTLD_NOW;
+
+	for (size_t i = 0; !there && i < NAMES; i++)
+		there = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+	if (there || dlsym(RTLD_DEFAULT, "mi_free"))
+		mode |= RTLD_DEEPBIND;
+	lib = open_bundled(mode);
+	if (!lib && there)
+		lib = open_copy(there, mode);
+	for (size_t i = 0; !lib && !there && i < NAMES; i++)
+		lib = dlopen(names[i], mode);
+	*why = there ? "the program has libmimalloc itself, and a copy can not be loaded"
+		     : "no libmimalloc.so.2 or .3: install Debian's libmimalloc2.0 or libmimalloc3";
+	if (there)
+		dlclose(there);
+	return lib;
 }
 
 /* A GiB, for little more than its own records: limits of addresses count it. What the user says is
@@ -98,23 +153,12 @@ static void reserve_less(void *lib)
 
 int oc_mi_load(const char **why)
 {
-	static const char *const names[] = {"libmimalloc.so.2", "libmimalloc.so.2.0",
-					    "libmimalloc.so.3"};
 	int (*version_of)(void);
-	void *lib = open_bundled();
-	bool shared = false; /* with the program */
+	void *lib = open_own(why);
 	int version;
 
-	for (size_t i = 0; !lib && i < sizeof(names) / sizeof(names[0]); i++) {
-		lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW | RTLD_NOLOAD);
-		shared = lib;
-		if (!lib)
-			lib = dlopen(names[i], RTLD_LOCAL | RTLD_NOW);
-	}
-	if (!lib) {
-		*why = "no libmimalloc.so.2 or .3: install Debian's libmimalloc2.0 or libmimalloc3";
+	if (!lib)
 		return -ENOENT;
-	}
 	version_of = dlsym(lib, "mi_version");
 	version = version_of ? version_of() : 0;
 	manage_memory = dlsym(lib, "mi_manage_os_memory_ex");
@@ -139,7 +183,7 @@ int oc_mi_load(const char **why)
 		return -ENOENT;
 	}
 	arena_by_pointer = version >= 300;
-	if (arena_by_pointer && !shared)
+	if (arena_by_pointer)
 		reserve_less(lib);
 	oc_mi.heap_is_shared = arena_by_pointer && version_minor_of_3(version) >= 2;
 	if (arena_by_pointer && !oc_mi.heap_is_shared)

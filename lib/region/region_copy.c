@@ -2,6 +2,7 @@
 /* Copies to, from and between regions, whatever mechanism does them. */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "access/access.h"
@@ -28,23 +29,33 @@ static uint64_t rest(const struct oc_target *target, uint64_t offset)
 	return offset < target->bytes ? target->bytes - offset : 0;
 }
 
+/* Who is cancelled in a copy would hold what others wait for. */
+static int hold_cancellation(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
 static ssize_t transfer(oc_node *node, oc_cookie cookie, uint64_t offset, const struct iovec *iov,
 			size_t iovcnt, enum oc_direction direction)
 {
 	struct oc_region_ref region;
 	struct oc_cursor local;
 	uint64_t len;
-	int err;
+	int err, before;
 
 	if (!node || !oc_node_mine(node))
 		return -EINVAL;
 	err = total(iov, iovcnt, &len);
 	if (err)
 		return err;
+	before = hold_cancellation();
 	err = oc_region_acquire(node, cookie,
 				direction == OC_GET ? OC_REGION_READ : OC_REGION_WRITE, &region);
 	if (err)
-		return err;
+		goto restore;
 	err = oc_region_consume(&region);
 	if (len > rest(&region.target, offset))
 		len = rest(&region.target, offset);
@@ -54,6 +65,8 @@ static ssize_t transfer(oc_node *node, oc_cookie cookie, uint64_t offset, const 
 				     &node->moved);
 	}
 	oc_region_release(&region);
+restore:
+	pthread_setcancelstate(before, NULL);
 	return err ? err : (ssize_t)len;
 }
 
@@ -142,13 +155,14 @@ ssize_t oc_copy(oc_node *node, oc_cookie dst_cookie, uint64_t dst_offset, oc_coo
 {
 	struct oc_region_ref dst, src;
 	uint64_t gap;
-	int err;
+	int err, before;
 
 	if (!node || !oc_node_mine(node))
 		return -EINVAL;
+	before = hold_cancellation();
 	err = oc_region_acquire(node, src_cookie, OC_REGION_READ, &src);
 	if (err)
-		return err;
+		goto restore;
 	err = oc_region_acquire(node, dst_cookie, OC_REGION_WRITE, &dst);
 	if (err)
 		goto release_src;
@@ -168,5 +182,7 @@ release_dst:
 	oc_region_release(&dst);
 release_src:
 	oc_region_release(&src);
+restore:
+	pthread_setcancelstate(before, NULL);
 	return err ? err : (ssize_t)len;
 }

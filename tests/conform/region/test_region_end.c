@@ -268,6 +268,62 @@ static void test_threads(struct job *job)
 	share_leave(job, node);
 }
 
+#define LOCAL_BYTES (300 << 10)
+
+/* More than the stacks of the library's own threads have room for. */
+static __thread volatile char local_data[LOCAL_BYTES];
+
+struct getter {
+	oc_node *node;
+	oc_cookie cookie;
+	size_t bytes;
+};
+
+/* Cancelled before it begins: what is a cancellation point within ends it. */
+static void *get_cancelled(void *arg)
+{
+	struct getter *it = arg;
+	uint8_t *got = malloc(it->bytes);
+	struct iovec iov = {.iov_base = got, .iov_len = it->bytes};
+
+	local_data[0] = 1;
+	pthread_cancel(pthread_self());
+	CHECK_EQ(oc_get(it->node, it->cookie, 0, &iov, 1), (ssize_t)it->bytes);
+	free(got);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread that is cancelled leaves nothing behind that others wait for. */
+static void test_cancelled(struct job *job)
+{
+	size_t bytes = 1 << 20;
+	oc_node *node = share_join(job);
+	uint8_t *mine = share_alloc(bytes, 3);
+	struct iovec iov = {.iov_base = mine, .iov_len = bytes};
+	struct getter getter = {.node = node, .bytes = bytes};
+	pthread_t thread;
+	oc_cookie cookie;
+	void *end;
+
+	if (job->rank == 0) {
+		CHECK_EQ(oc_region_create(node, &iov, 1, OC_REGION_READ, &cookie), 0);
+		share_tell(job, 1, cookie);
+	} else {
+		getter.cookie = share_hear(job, 1);
+		for (int turn = 0; turn < 3; turn++) {
+			CHECK_EQ(pthread_create(&thread, NULL, get_cancelled, &getter), 0);
+			CHECK_EQ(pthread_join(thread, &end), 0);
+			CHECK(end == PTHREAD_CANCELED);
+		}
+		CHECK_EQ(oc_get(node, getter.cookie, 0, &iov, 1), (ssize_t)bytes);
+	}
+	CHECK_EQ(oc_node_barrier(node), 0);
+	if (job->rank == 0)
+		CHECK_EQ(oc_region_destroy(node, cookie), 0);
+	share_leave(job, node);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct job_case cases[] = {
@@ -277,6 +333,7 @@ int main(int argc, char **argv)
 		{"peer-killed", 2, 4, test_peer_killed},
 		{"owner-leaves", 2, 4, test_owner_leaves},
 		{"threads", 2, 3, test_threads},
+		{"cancelled", 2, 3, test_cancelled},
 	};
 
 	return job_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
