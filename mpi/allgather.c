@@ -55,7 +55,9 @@ static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI
 	int err;
 
 	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
-		oc = oc_comm_get(&call, comm, bytes, recv == MPI_IN_PLACE);
+		oc = oc_comm_get(&call, comm, bytes,
+				 recv == MPI_IN_PLACE ||
+					 (send != MPI_IN_PLACE && oc_block_wrong(scount, stype)));
 	if (inter)
 		err = oc_inter_allgather(inter, &call, large, send, scount, stype, recv, rcount,
 					 rtype);
@@ -157,7 +159,9 @@ static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype s
 	total *= oc_type_bytes(rtype, 1);
 	/* A mean block as long as a served block of MPI_Allgather. */
 	if (total >= min * (uint64_t)size && total)
-		oc = oc_comm_get(&call, comm, total, recv == MPI_IN_PLACE || !displs.at);
+		oc = oc_comm_get(&call, comm, total,
+				 recv == MPI_IN_PLACE || !displs.at ||
+					 (send != MPI_IN_PLACE && oc_block_wrong(scount, stype)));
 	else if (oc_adapter.active)
 		call.outcome = oc_outcome_below(min, total);
 pass:

@@ -53,7 +53,9 @@ static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_
 	int err;
 
 	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
-		oc = oc_comm_get(&call, comm, bytes, recv == MPI_IN_PLACE);
+		oc = oc_comm_get(&call, comm, bytes,
+				 recv == MPI_IN_PLACE ||
+					 (send != MPI_IN_PLACE && oc_block_wrong(scount, stype)));
 	if (inter)
 		err = oc_inter_alltoall(inter, &call, large, send, scount, stype, recv, rcount,
 					rtype);
@@ -187,7 +189,8 @@ static OC_BOTH int alltoallv(const void *send, struct oc_counts scounts, struct 
 
 	oc = oc_comm_join(
 		&call, comm, oc, OC_CREDIT_CALL,
-		oc && (recv == MPI_IN_PLACE || oc_blocks_wrong(rcounts, rdispls, rtype, oc->size) ||
+		oc && (oc_blocks_wrong(rcounts, rdispls, rtype, oc->size) ||
+		       oc_in_place_wrong(recv, oc_counts_bits(rcounts, oc->size)) ||
 		       (!in_place && oc_blocks_wrong(scounts, sdispls, stype, oc->size))));
 	if (call.since && !inter)
 		oc_call_measure(&call, in_place ? (struct oc_counts){0} : scounts, stype, rcounts,

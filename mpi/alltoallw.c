@@ -30,8 +30,8 @@ static OC_BOTH int alltoallw(const void *send, struct oc_counts scounts, struct 
 
 	oc = oc_comm_join(
 		&call, comm, oc, OC_CREDIT_CALL,
-		oc && (recv == MPI_IN_PLACE ||
-		       oc_blocks_wrong_each(rcounts, rdispls, rtypes, oc->size) ||
+		oc && (oc_blocks_wrong_each(rcounts, rdispls, rtypes, oc->size) ||
+		       oc_in_place_wrong(recv, oc_counts_bits(rcounts, oc->size)) ||
 		       (!in_place && oc_blocks_wrong_each(scounts, sdispls, stypes, oc->size))));
 	if (call.since && !inter)
 		oc_call_measure_each(&call, in_place ? (struct oc_counts){0} : scounts, stypes,

@@ -47,6 +47,8 @@ static inline enum oc_outcome oc_outcome_below(uint64_t min, uint64_t bytes)
 	return !bytes ? OC_OUTCOME_EMPTY : min == UINT64_MAX ? OC_OUTCOME_NEVER : OC_OUTCOME_SMALL;
 }
 
+struct oc_comm;
+
 struct oc_call {
 	uint64_t since; /* ns; 0: nobody asked */
 	uint64_t size;	/* bytes of the message, or of one block */
@@ -55,7 +57,14 @@ struct oc_call {
 	int root;
 	uint8_t coll;
 	uint8_t outcome;
+	/* A communicator that has no group yet and what this has counted for, which it does not if
+	 * the MPI refuses it: oc_comm_counted(). */
+	struct oc_comm *counted;
+	size_t credit;
+	unsigned int freed; /* how many communicators were, before it */
 };
+
+void oc_comm_counted(const struct oc_call *call, int err);
 
 /* What a collective is called in statistics: the call's name, in small letters, without MPI_. */
 const char *oc_call_name(enum oc_coll coll);
@@ -90,6 +99,8 @@ static inline bool oc_call_has_root(struct oc_call *call)
 /* @err is what the call returns, and is returned. */
 static inline int oc_call_end(struct oc_call *call, int err)
 {
+	if (__builtin_expect(call->counted != NULL, 0))
+		oc_comm_counted(call, err);
 	if (__builtin_expect(call->since != 0, 0))
 		oc_call_count(call, err);
 	return err;

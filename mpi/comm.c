@@ -330,9 +330,44 @@ struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm)
 	return oc_adapter.active ? lookup(call, comm) : NULL;
 }
 
-void oc_comm_count(MPI_Comm comm, struct oc_comm *oc, size_t bytes)
+void oc_comm_count(struct oc_call *call, MPI_Comm comm, struct oc_comm *oc, size_t bytes)
 {
-	oc->credit += bytes < oc_adapter.agreed.credit ? OC_CREDIT_CALL : bytes;
+	size_t credit = bytes < oc_adapter.agreed.credit ? OC_CREDIT_CALL : bytes;
+
+	oc->credit += credit;
 	if (oc->credit >= oc_adapter.agreed.credit)
 		oc_comm_create_group(comm, oc);
+	else
+		oc_comm_note(call, oc, credit);
+}
+
+/* Whether the MPI did not begin with a call: its arguments are wrong. */
+static bool is_refusal(int err)
+{
+	int class;
+
+	if (pmpi()->Error_class(err, &class))
+		return false;
+	switch (class) {
+	case MPI_ERR_BUFFER:
+	case MPI_ERR_COUNT:
+	case MPI_ERR_TYPE:
+	case MPI_ERR_COMM:
+	case MPI_ERR_RANK:
+	case MPI_ERR_ROOT:
+	case MPI_ERR_OP:
+	case MPI_ERR_ARG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What was refused this rank may make again, and the others have made once. */
+void oc_comm_counted(const struct oc_call *call, int err)
+{
+	/* The program's error handler may have freed it. */
+	if (err && call->freed == __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE) &&
+	    is_refusal(err))
+		call->counted->credit -= call->credit;
 }

@@ -48,7 +48,7 @@ static inline bool oc_comm_is_last(MPI_Comm comm)
 struct oc_comm *oc_comm_find(struct oc_call *call, MPI_Comm comm);
 
 /* oc_comm_join() of one that has not been tried yet. */
-void oc_comm_count(MPI_Comm comm, struct oc_comm *oc, size_t bytes);
+void oc_comm_count(struct oc_call *call, MPI_Comm comm, struct oc_comm *oc, size_t bytes);
 
 /* The communicator's state, for its rank and size. Local. NULL: give the call to the MPI; @call is
  * told why. */
@@ -87,7 +87,7 @@ static inline struct oc_comm *oc_comm_join(struct oc_call *call, MPI_Comm comm, 
 	if (!oc || oc_comm_refuses(call, wrong))
 		return NULL;
 	if (!oc->tried)
-		oc_comm_count(comm, oc, bytes);
+		oc_comm_count(call, comm, oc, bytes);
 	call->outcome = oc->outcome;
 	return oc->group ? oc : NULL;
 }
@@ -99,7 +99,16 @@ static inline struct oc_comm *oc_comm_get(struct oc_call *call, MPI_Comm comm, s
 	return oc_comm_join(call, comm, oc_comm_look(call, comm), bytes, wrong);
 }
 
-/* A call that other ranks may take part in, and this one leaves to the MPI. NULL. */
+/* To be asked again what became of it: oc_call_end(). @credit as in oc_call. */
+static inline void oc_comm_note(struct oc_call *call, struct oc_comm *oc, size_t credit)
+{
+	call->counted = oc;
+	call->credit = credit;
+	call->freed = __atomic_load_n(&oc_comm_freed, __ATOMIC_ACQUIRE);
+}
+
+/* A call that other ranks may take part in, and this one leaves to the MPI. Before the MPI has it,
+ * for they may wait to hear of this. NULL. */
 static inline struct oc_comm *oc_comm_leave(struct oc_comm *oc)
 {
 	oc_group_skip(oc->group);

@@ -60,14 +60,14 @@ static bool serves_any(const struct oc_edges *edges, const struct oc_exchange_si
 
 static bool is_wrong(const struct oc_exchange_side *side, int degree)
 {
-	if (side->user == MPI_IN_PLACE)
-		return true;
 	if (!degree)
-		return false;
-	if (side->typed)
-		return oc_blocks_wrong_each(side->counts, side->displs, side->types, degree);
-	return side->each ? oc_blocks_wrong(side->counts, side->displs, side->type, degree)
-			  : oc_block_wrong(side->count, side->type);
+		return oc_in_place_wrong(side->user, 0);
+	if (side->typed	 ? oc_blocks_wrong_each(side->counts, side->displs, side->types, degree)
+	    : side->each ? oc_blocks_wrong(side->counts, side->displs, side->type, degree)
+			 : oc_block_wrong(side->count, side->type))
+		return true;
+	return oc_in_place_wrong(side->user, side->each ? oc_counts_bits(side->counts, degree)
+							: (uint64_t)side->count);
 }
 
 bool oc_exchange_is_wrong(const struct oc_exchange *it, int out, int in)

@@ -186,13 +186,14 @@ static OC_BOTH int gatherv(const void *send, MPI_Count scount, MPI_Datatype styp
 	size_t bytes = 0;
 	int err;
 
-	oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL,
-			  oc && (oc->rank == root ? recv == MPI_IN_PLACE ||
-							    oc_blocks_wrong(counts, displs, rtype,
-									    oc->size) ||
-							    (send != MPI_IN_PLACE &&
-							     oc_leaf_wrong(send, scount, stype))
-						  : oc_leaf_wrong(send, scount, stype)));
+	oc = oc_comm_join(
+		&call, comm, oc, OC_CREDIT_CALL,
+		oc && (oc->rank == root ? oc_blocks_wrong(counts, displs, rtype, oc->size) ||
+						  oc_in_place_wrong(
+							  recv, oc_counts_bits(counts, oc->size)) ||
+						  (send != MPI_IN_PLACE &&
+						   oc_leaf_wrong(send, scount, stype))
+					: oc_leaf_wrong(send, scount, stype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, rtype, send == MPI_IN_PLACE ? 0 : scount,
 				       stype);

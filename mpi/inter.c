@@ -151,6 +151,8 @@ bool oc_inter_count(struct oc_inter *inter, struct oc_call *call)
 		oc->credit += OC_CREDIT_CALL;
 		if (oc->credit >= oc_adapter.agreed.credit)
 			create_group(call->comm, inter);
+		else
+			oc_comm_note(call, oc, OC_CREDIT_CALL);
 	}
 	call->outcome = oc->outcome;
 	return oc->group != NULL;

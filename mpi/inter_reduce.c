@@ -34,7 +34,8 @@ static bool begin(struct oc_inter *inter, struct oc_call *call, struct reduction
 	size_t bytes;
 
 	if (call->outcome == OC_OUTCOME_INVALID ||
-	    oc_comm_refuses(call, part && (in_place || oc_block_wrong(count, type))))
+	    oc_comm_refuses(call, part && (in_place || oc_block_wrong(count, type) ||
+					   !(oc_abi_op(op) || oc_abi_op_is_user(op)))))
 		return false;
 	has_group = oc_inter_count(inter, call);
 	if (!part)

@@ -80,10 +80,14 @@ struct oc_comm *oc_neighbor_begin(struct oc_call *call, const struct oc_exchange
 	return oc_exchange_serves(call, it, &edges) ? oc : oc_comm_leave(oc);
 }
 
-/* A rank that has neighbours on one side alone may give anything for the other. */
-static bool are_alike(const struct oc_topology *topology, const struct oc_exchange *it)
+/* What one of two ranks sends need not be as long as what it gets; of more all is, for each sends
+ * as much as any other gets. A rank that has neighbours on one side alone may give anything for the
+ * other. */
+static bool are_alike(const struct oc_comm *oc, const struct oc_exchange *it)
 {
-	return !topology->out.n || !topology->in[OC_EDGES_ALLTOALL].n ||
+	const struct oc_topology *topology = oc->topology;
+
+	return oc->size == 2 || !topology->out.n || !topology->in[OC_EDGES_ALLTOALL].n ||
 	       oc_block_bytes(it->send.count, it->send.type) ==
 		       oc_block_bytes(it->recv.count, it->recv.type);
 }
@@ -92,7 +96,7 @@ int oc_neighbor_serve(struct oc_comm *oc, enum oc_coll coll, const struct oc_exc
 		      struct oc_exchange_rest *rest)
 {
 	struct oc_exchange_edges edges = edges_of(oc->topology, coll);
-	int prepared = it->alike && !are_alike(oc->topology, it) ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+	int prepared = it->alike && !are_alike(oc, it) ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
 
 	return oc_exchange_serve(oc, coll, prepared, &edges, it, rest);
 }

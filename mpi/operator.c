@@ -211,17 +211,22 @@ static const struct learned *find(MPI_Datatype type, enum oc_calc_op op)
 	return kind ? kind : &none;
 }
 
-/* From one element to the next of any other type, if it has no gaps and the MPI would send it. By
- * its map, for other ranks may have made theirs by another constructor. */
+/*
+ * From one element to the next of any other type, if it has no gaps, consists of several numbers,
+ * and the MPI would send it; else 0. By what is the same of all types of that map, for other ranks
+ * may have made theirs by other constructors: of a predefined pair, too, and without memory.
+ */
 static size_t plain_size(MPI_Datatype type)
 {
-	struct oc_typemap *map = oc_typemap_get(type);
-	size_t size = 0;
+	MPI_Aint low, extent, true_low, true_extent;
+	MPI_Count size;
 
-	if (map && oc_typemap_is_dense(map) && !map->one->low)
-		size = map->one->bytes;
-	oc_typemap_put(map);
-	return size;
+	if (pmpi()->Type_size_x(type, &size) || size <= 1 || size > UINT16_MAX ||
+	    pmpi()->Type_get_extent(type, &low, &extent) || low || extent != size ||
+	    pmpi()->Type_get_true_extent(type, &true_low, &true_extent) || true_low ||
+	    true_extent != size || !oc_typemap_is_committed(type))
+		return 0;
+	return oc_typemap_is_number(type, (uint64_t)size) ? 0 : (size_t)size;
 }
 
 static int fold(const struct oc_calc_given *given, const void *in, void *inout, size_t count)
@@ -237,17 +242,16 @@ bool oc_operator_bind(struct oc_operator *own, struct oc_bind *bind, MPI_Op op, 
 	const struct learned *known = find(type, calc);
 	size_t size = known->size;
 
-	/* A user's operator on numbers may take all of them for one thing, a list or a structure.
-	 * It should not, but does well where MPIs do not cut such vectors. */
-	if (calc ? !(known->ops & BIT(calc))
-		 : !oc_abi_op_is_user(op) || oc_typemap_is_predefined(type))
+	/* A user's operator on single numbers may take all of them for one thing, a list or a
+	 * structure. It should not, but does well where MPIs do not cut such vectors. */
+	if (calc ? !(known->ops & BIT(calc)) : !oc_abi_op_is_user(op))
 		return false;
 	if (calc && known->means) {
 		bind->op = calc;
 		bind->type = known->means;
 		return true;
 	}
-	if (!size)
+	if (!calc)
 		size = plain_size(type);
 	/* Plans cut vectors into elements of this many bytes. */
 	if (!size || size > UINT16_MAX)

@@ -142,6 +142,7 @@ static const struct {
 	{"PMPI_Comm_get_errhandler", offsetof(struct oc_pmpi, Comm_get_errhandler)},
 	{"PMPI_Comm_create_errhandler", offsetof(struct oc_pmpi, Comm_create_errhandler)},
 	{"PMPI_Errhandler_free", offsetof(struct oc_pmpi, Errhandler_free)},
+	{"PMPI_Error_class", offsetof(struct oc_pmpi, Error_class)},
 	{"PMPI_Add_error_code", offsetof(struct oc_pmpi, Add_error_code)},
 	{"PMPI_Add_error_string", offsetof(struct oc_pmpi, Add_error_string)},
 	{"PMPI_Group_from_session_pset", offsetof(struct oc_pmpi, Group_from_session_pset)},

@@ -182,6 +182,7 @@ struct oc_pmpi {
 	int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler *);
 	int (*Comm_create_errhandler)(MPI_Comm_errhandler_function *, MPI_Errhandler *);
 	int (*Errhandler_free)(MPI_Errhandler *);
+	int (*Error_class)(int, int *);
 	int (*Add_error_code)(int, int *);
 	int (*Add_error_string)(int, const char *);
 	int (*Group_from_session_pset)(MPI_Session, const char *, MPI_Group *); /* or NULL */

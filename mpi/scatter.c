@@ -179,13 +179,14 @@ static OC_BOTH int scatterv(const void *send, struct oc_counts counts, struct oc
 	size_t bytes = 0;
 	int err;
 
-	oc = oc_comm_join(&call, comm, oc, OC_CREDIT_CALL,
-			  oc && (oc->rank == root ? send == MPI_IN_PLACE ||
-							    oc_blocks_wrong(counts, displs, stype,
-									    oc->size) ||
-							    (recv != MPI_IN_PLACE &&
-							     oc_leaf_wrong(recv, rcount, rtype))
-						  : oc_leaf_wrong(recv, rcount, rtype)));
+	oc = oc_comm_join(
+		&call, comm, oc, OC_CREDIT_CALL,
+		oc && (oc->rank == root ? oc_blocks_wrong(counts, displs, stype, oc->size) ||
+						  oc_in_place_wrong(
+							  send, oc_counts_bits(counts, oc->size)) ||
+						  (recv != MPI_IN_PLACE &&
+						   oc_leaf_wrong(recv, rcount, rtype))
+					: oc_leaf_wrong(recv, rcount, rtype)));
 	if (call.since && !inter)
 		oc_call_measure_rooted(&call, counts, stype, recv == MPI_IN_PLACE ? 0 : rcount,
 				       rtype);

@@ -12,8 +12,9 @@
 #include "runs.h"
 #include "type_sizes.h"
 
-#define DEPTH_MAX 64		/* of types made of types */
-#define TYPE_WORK UINT64_C(128) /* that asking for a type counts for */
+#define NUMBER_MAX 32		 /* bytes: MPI_COMPLEX32 */
+#define DEPTH_MAX  64		 /* of types made of types */
+#define TYPE_WORK  UINT64_C(128) /* that asking for a type counts for */
 
 /* Bytes of a run, in the mean: docs/tuning.md. Of several blocks each peer wants one, but takes
  * the layout of all. Where so many are alike that a layout is short, copies from one to the next
@@ -135,6 +136,38 @@ bool oc_typemap_is_predefined(MPI_Datatype type)
 	return is;
 }
 
+/* One of them that has all the bytes, for then the others have none. */
+static bool find_whole(const struct oc_contents *of, uint64_t size, MPI_Datatype *inner)
+{
+	for (int64_t i = 0; i < of->types; i++)
+		if (oc_type_sizes_ask(of->type[i]) == size) {
+			*inner = of->type[i];
+			return true;
+		}
+	return false;
+}
+
+static bool is_number(MPI_Datatype type, uint64_t size, int depth)
+{
+	struct oc_contents of;
+	MPI_Datatype inner;
+	bool is;
+
+	if (depth == DEPTH_MAX || !oc_contents_envelope(type, &of))
+		return false;
+	if (oc_contents_is_leaf(of.combiner))
+		return oc_abi_operand(oc_abi_type(type)) != OC_OPERAND_PAIR;
+	is = !oc_contents_get(type, &of) && find_whole(&of, size, &inner) &&
+	     is_number(inner, size, depth + 1);
+	oc_contents_free(&of);
+	return is;
+}
+
+bool oc_typemap_is_number(MPI_Datatype type, uint64_t size)
+{
+	return size <= NUMBER_MAX && is_number(type, size, 0);
+}
+
 /* Pairs of a value and an index may have gaps, and are short. */
 static int add_leaf(struct oc_runs *runs, MPI_Datatype type)
 {
@@ -202,7 +235,7 @@ static bool agrees(const struct oc_layout *one, MPI_Datatype type)
 }
 
 /* An error of the program that packing would find. */
-static bool is_committed(MPI_Datatype type)
+bool oc_typemap_is_committed(MPI_Datatype type)
 {
 	char none[8];
 	int at = 0;
@@ -263,7 +296,7 @@ struct oc_typemap *oc_typemap_get(MPI_Datatype type)
 	struct oc_contents of;
 
 	if (!map && oc_contents_envelope(type, &of) && !oc_contents_is_leaf(of.combiner) &&
-	    is_committed(type)) {
+	    oc_typemap_is_committed(type)) {
 		map = calloc(1, sizeof(*map));
 		if (!map)
 			return NULL;

@@ -24,6 +24,13 @@ struct oc_typemap {
 /* A predefined type, or a duplicate of one. */
 bool oc_typemap_is_predefined(MPI_Datatype type);
 
+/* Whether the map of a type of @size bytes, more than 0, is one number: a predefined type, but no
+ * pair, whatever constructors are around it. */
+bool oc_typemap_is_number(MPI_Datatype type, uint64_t size);
+
+/* Whether the MPI would send what is of a type. */
+bool oc_typemap_is_committed(MPI_Datatype type);
+
 /* An element of a type that is committed; NULL: it had better be packed. To be given back. */
 struct oc_typemap *oc_typemap_get(MPI_Datatype type);
 void oc_typemap_put(struct oc_typemap *map);

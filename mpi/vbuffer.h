@@ -63,11 +63,17 @@ static inline bool oc_block_wrong(int64_t count, MPI_Datatype type)
 	return count < 0 || !type || type == oc_abi.type_null;
 }
 
+/* Whether a buffer is MPI_IN_PLACE that may not be, of which the @counts ored are not 0 if there is
+ * data. */
+static inline bool oc_in_place_wrong(const void *user, uint64_t counts)
+{
+	return user == MPI_IN_PLACE && (counts || !oc_abi_empty_in_place);
+}
+
 /* The same of the one block of a rank that is not the root. */
 static inline bool oc_leaf_wrong(const void *user, int64_t count, MPI_Datatype type)
 {
-	return (user == MPI_IN_PLACE && (count || !oc_abi_empty_in_place)) ||
-	       oc_block_wrong(count, type);
+	return oc_in_place_wrong(user, (uint64_t)count) || oc_block_wrong(count, type);
 }
 
 static inline bool oc_blocks_wrong(struct oc_counts counts, struct oc_counts displs,

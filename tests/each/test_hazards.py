@@ -56,6 +56,15 @@ def test_nothing_in_place(runner: Runner, program: MakeProgram) -> None:
     assert all(line["calls"]["bcast"]["served"] == 4 for line in stats(path))
 
 
+@pytest.mark.parametrize("what", ["maps", "nulls", "ways", "place"])
+def test_edges(runner: Runner, program: MakeProgram, what: str) -> None:
+    """Of what one rank cannot know of another nothing depends."""
+    if what == "place" and runner.mpi.name == mpis.OPEN_MPI_5:
+        pytest.skip("Open MPI takes no MPI_IN_PLACE of ranks without data")
+    runner.mpirun(2, program("edges"), what, preload=False)
+    runner.mpirun(2, program("edges"), what)
+
+
 def test_random_types(runner: Runner, program: MakeProgram) -> None:
     test_layouts.test_random_types(runner, program, "all")
 

@@ -38,10 +38,10 @@ program mpifh
 
   ! The latest of a rank's own and those below it that has one.
   call MPI_Op_create(latest, .false., op, ierr)
-  call MPI_Type_contiguous(1, MPI_INTEGER, item, ierr)
+  call MPI_Type_contiguous(2, MPI_INTEGER, item, ierr)
   call MPI_Type_commit(item, ierr)
   data = [(merge(i + rank, -1, mod(i + rank, 3) == 0), i=1, n)]
-  call MPI_Scan(data, sums, n, item, op, MPI_COMM_WORLD, ierr)
+  call MPI_Scan(data, sums, n / 2, item, op, MPI_COMM_WORLD, ierr)
   data = -1
   do r = 0, rank
     where ([(mod(i + r, 3) == 0, i=1, n)]) data = [(i + r, i=1, n)]
@@ -130,7 +130,7 @@ subroutine latest(a, b, len, datatype)
   implicit none
   include 'mpif.h'
   integer :: len, datatype
-  integer :: a(len), b(len)
+  integer :: a(2 * len), b(2 * len)
 
   if (datatype == MPI_INTEGER .or. datatype == MPI_DATATYPE_NULL) stop 3
   where (b < 0) b = a

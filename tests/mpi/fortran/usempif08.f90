@@ -14,8 +14,8 @@ contains
     integer, pointer :: a(:), b(:)
 
     if (datatype == MPI_INTEGER .or. datatype == MPI_DATATYPE_NULL) stop 3
-    call c_f_pointer(invec, a, [len])
-    call c_f_pointer(inoutvec, b, [len])
+    call c_f_pointer(invec, a, [2 * len])
+    call c_f_pointer(inoutvec, b, [2 * len])
     where (b < 0) b = a
   end subroutine
 end module
@@ -60,10 +60,10 @@ program usempif08
 
   ! The latest of a rank's own and those below it that has one.
   call MPI_Op_create(latest, .false., op, ierr)
-  call MPI_Type_contiguous(1, MPI_INTEGER, item, ierr)
+  call MPI_Type_contiguous(2, MPI_INTEGER, item, ierr)
   call MPI_Type_commit(item, ierr)
   data = [(merge(i + rank, -1, mod(i + rank, 3) == 0), i=1, n)]
-  call MPI_Scan(data, sums, n, item, op, MPI_COMM_WORLD, ierr)
+  call MPI_Scan(data, sums, n / 2, item, op, MPI_COMM_WORLD, ierr)
   data = -1
   do r = 0, rank
     where ([(mod(i + r, 3) == 0, i=1, n)]) data = [(i + r, i=1, n)]

@@ -44,18 +44,14 @@ struct oc_pmpi oc_pmpi_table;
 int oc_pmpi_resolved = 1;
 struct oc_adapter oc_adapter;
 
-bool oc_typemap_is_predefined(MPI_Datatype type)
+bool oc_typemap_is_committed(MPI_Datatype type)
 {
 	return false;
 }
 
-struct oc_typemap *oc_typemap_get(MPI_Datatype type)
+bool oc_typemap_is_number(MPI_Datatype type, uint64_t size)
 {
-	return NULL;
-}
-
-void oc_typemap_put(struct oc_typemap *map)
-{
+	return false;
 }
 
 bool oc_contents_envelope(MPI_Datatype type, struct oc_contents *of)

@@ -31,18 +31,15 @@ struct oc_pmpi oc_pmpi_table;
 int oc_pmpi_resolved = 1;
 struct oc_adapter oc_adapter;
 
-bool oc_typemap_is_predefined(MPI_Datatype type)
+bool oc_typemap_is_committed(MPI_Datatype type)
 {
-	return false;
+	return true;
 }
 
-struct oc_typemap *oc_typemap_get(MPI_Datatype type)
+/* What a user's operator is not called with in parts. */
+bool oc_typemap_is_number(MPI_Datatype type, uint64_t size)
 {
-	return NULL;
-}
-
-void oc_typemap_put(struct oc_typemap *map)
-{
+	return type == MPI_REAL16 && size == 16;
 }
 
 bool oc_contents_envelope(MPI_Datatype type, struct oc_contents *of)
@@ -156,7 +153,7 @@ static bool knows_others(void)
 	       !by_mpi(MPI_SUM, MPI_LOGICAL, 4) && by_mpi(MPI_SUM, MPI_REAL16, 16) &&
 	       by_mpi(MPI_SUM, MPI_INTEGER, 8) == (library == WIDE_FORTRAN) &&
 	       !by_mpi(MPI_OP_NULL, MPI_LOGICAL, 4) && !by_mpi(MPI_REPLACE, MPI_LOGICAL, 4) &&
-	       by_mpi(USERS, MPI_LOGICAL, 4);
+	       by_mpi(USERS, MPI_LOGICAL, 4) && !by_mpi(USERS, MPI_REAL16, 16);
 }
 
 static bool is(MPI_Datatype type, enum oc_type wanted, size_t size)
@@ -212,6 +209,7 @@ int main(void)
 	oc_abi_has_world = true;
 	oc_pmpi_table.Type_size_x = size_x;
 	oc_pmpi_table.Type_get_extent = get_extent;
+	oc_pmpi_table.Type_get_true_extent = get_extent;
 	oc_pmpi_table.Comm_get_errhandler = get_errhandler;
 	oc_pmpi_table.Comm_set_errhandler = set_errhandler;
 	oc_pmpi_table.Comm_create_errhandler = create_errhandler;
