@@ -56,8 +56,7 @@ static OC_BOTH int allgather(bool large, const void *send, MPI_Count scount, MPI
 
 	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
 		oc = oc_comm_get(&call, comm, bytes,
-				 recv == MPI_IN_PLACE ||
-					 (send != MPI_IN_PLACE && oc_block_wrong(scount, stype)));
+				 recv == MPI_IN_PLACE || oc_sent_wrong(send, scount, stype));
 	if (inter)
 		err = oc_inter_allgather(inter, &call, large, send, scount, stype, recv, rcount,
 					 rtype);
@@ -161,7 +160,7 @@ static OC_BOTH int allgatherv(const void *send, MPI_Count scount, MPI_Datatype s
 	if (total >= min * (uint64_t)size && total)
 		oc = oc_comm_get(&call, comm, total,
 				 recv == MPI_IN_PLACE || !displs.at ||
-					 (send != MPI_IN_PLACE && oc_block_wrong(scount, stype)));
+					 oc_sent_wrong(send, scount, stype));
 	else if (oc_adapter.active)
 		call.outcome = oc_outcome_below(min, total);
 pass:

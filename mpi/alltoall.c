@@ -54,8 +54,7 @@ static OC_BOTH int alltoall(bool large, const void *send, MPI_Count scount, MPI_
 
 	if (!inter && oc_eligible(&call, rcount, rtype, &bytes))
 		oc = oc_comm_get(&call, comm, bytes,
-				 recv == MPI_IN_PLACE ||
-					 (send != MPI_IN_PLACE && oc_block_wrong(scount, stype)));
+				 recv == MPI_IN_PLACE || oc_sent_wrong(send, scount, stype));
 	if (inter)
 		err = oc_inter_alltoall(inter, &call, large, send, scount, stype, recv, rcount,
 					rtype);

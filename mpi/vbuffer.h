@@ -63,6 +63,12 @@ static inline bool oc_block_wrong(int64_t count, MPI_Datatype type)
 	return count < 0 || !type || type == oc_abi.type_null;
 }
 
+/* The same of what a rank sends, which may be there in place. */
+static inline bool oc_sent_wrong(const void *user, int64_t count, MPI_Datatype type)
+{
+	return user != MPI_IN_PLACE && oc_block_wrong(count, type);
+}
+
 /* Whether a buffer is MPI_IN_PLACE that may not be, of which the @counts ored are not 0 if there is
  * data. */
 static inline bool oc_in_place_wrong(const void *user, uint64_t counts)

@@ -20,9 +20,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define TABLES                                                                                     \
-	256 /* those over an arena are less than that part of it (heap/span.c and others)          \
-	     */
+/* Those over an arena are less than that part of it (heap/span.c and others). */
+#define TABLES 256
 
 static struct kept {
 	bool busy; /* somebody reads or writes what follows */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 int MPI_Get_version(int *version, int *subversion);
 
@@ -60,6 +61,26 @@ static inline struct probe probe_arena(void)
 static inline bool probe_holds(const struct probe *probe, const void *p)
 {
 	return (const char *)p >= probe->base && (const char *)p < probe->end;
+}
+
+/* Where in the arena's file @p is, in bytes; -1 if the mapping that has it is of another. */
+static inline off_t probe_place(const void *p)
+{
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	off_t place = -1;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned long from, to, off;
+
+		if (strstr(line, "onecopy-heap") &&
+		    sscanf(line, "%lx-%lx %*s %lx", &from, &to, &off) == 3 &&
+		    (unsigned long)p >= from && (unsigned long)p < to)
+			place = (off_t)(off + ((unsigned long)p - from));
+	}
+	if (maps)
+		fclose(maps);
+	return place;
 }
 
 /* A field of /proc/self/status in KiB, as "RssShmem:". */

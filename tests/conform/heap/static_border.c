@@ -12,23 +12,6 @@
 
 static char array[24 << 20] __attribute__((aligned(64)));
 
-static bool is_shared(const char *p)
-{
-	char line[512];
-	FILE *maps = fopen("/proc/self/maps", "r");
-	bool found = false;
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		unsigned long from, to;
-
-		if (sscanf(line, "%lx-%lx", &from, &to) == 2 && (unsigned long)p >= from &&
-		    (unsigned long)p < to)
-			found = strstr(line, "onecopy-heap");
-	}
-	CHECK(maps && !fclose(maps));
-	return found;
-}
-
 static size_t count(const char *from, size_t bytes, char what)
 {
 	size_t n = 0;
@@ -41,12 +24,12 @@ static size_t count(const char *from, size_t bytes, char what)
 int main(void)
 {
 	char *first = array + (-(uintptr_t)array & (PAGE - 1));
-	size_t bytes = sizeof(array) / 2, tail = sizeof(array) - 2 * bytes / 2 - PAGE;
+	size_t bytes = sizeof(array) / 2, tail = sizeof(array) - bytes - PAGE;
 	int to_child[2], status;
 	char byte;
 	pid_t pid;
 
-	CHECK(!is_shared(first) && is_shared(first + bytes));
+	CHECK(probe_place(first) < 0 && probe_place(first + bytes) >= 0);
 	memset(array, 7, sizeof(array));
 	CHECK(!pipe(to_child));
 	pid = fork();

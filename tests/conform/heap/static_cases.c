@@ -25,32 +25,12 @@ __attribute__((constructor)) static void start(void)
 	array[sizeof(array) - 1] = 'e';
 }
 
-/* The mapping that has @p is of the arena's file; where in it p is, or -1. */
-static off_t place_of(const void *p)
-{
-	char line[512];
-	FILE *maps = fopen("/proc/self/maps", "r");
-	off_t place = -1;
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		unsigned long from, to, off;
-
-		if (sscanf(line, "%lx-%lx %*s %lx", &from, &to, &off) == 3 &&
-		    (unsigned long)p >= from && (unsigned long)p < to)
-			place = strstr(line, "onecopy-heap")
-					? (off_t)(off + ((unsigned long)p - from))
-					: -1;
-	}
-	CHECK(maps && !fclose(maps));
-	return place;
-}
-
 /* What a peer has of the array. */
 static char *peer_view(size_t bytes)
 {
 	char *at = array + PAGE - (uintptr_t)array % PAGE, *view;
 
-	view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, heap_memfd(), place_of(at));
+	view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, heap_memfd(), probe_place(at));
 	CHECK(view != MAP_FAILED);
 	return view - (at - array);
 }
@@ -60,7 +40,7 @@ static void shared(void)
 {
 	char *view;
 
-	CHECK(place_of(array + sizeof(array) / 2) >= 0);
+	CHECK(probe_place(array + sizeof(array) / 2) >= 0);
 	CHECK(!strcmp(early, "written before main") && array[sizeof(array) - 1] == 'e');
 	CHECK(number == 5);
 	CHECK(probe_status("RssShmem:") < 4 * 1024);
@@ -74,7 +54,7 @@ static void shared(void)
 
 static void private(void)
 {
-	CHECK(place_of(array + sizeof(array) / 2) < 0);
+	CHECK(probe_place(array + sizeof(array) / 2) < 0);
 }
 
 /* The child has what was there, whoever writes what afterwards. */

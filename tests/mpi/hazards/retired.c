@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A job of one rank, which nobody serves: what it had in the arena before MPI_Init changes its
- * length as it did, and is not there twice. */
+/* A job of one rank, which nobody serves: what it had in the arena before MPI_Init gets shorter
+ * where it is, and is not there twice; what gets longer is the C library's from then on. */
 #include <stdlib.h>
 
 #include "pattern.h"
