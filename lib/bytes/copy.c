@@ -5,8 +5,6 @@
 
 #include "bytes/stream.h"
 
-#define TURN ((size_t)64 << 10) /* read once from memory, then from a second-level cache */
-
 void oc_copy_bytes(void *dst, const void *src, size_t len, bool stream)
 {
 	if (stream && len >= OC_STREAM_MIN) {
@@ -19,8 +17,8 @@ void oc_copy_bytes(void *dst, const void *src, size_t len, bool stream)
 
 void oc_copy_each(void *const *dst, size_t ndst, const void *src, size_t len, bool stream)
 {
-	for (size_t off = 0; off < len; off += TURN) {
-		size_t part = len - off < TURN ? len - off : TURN;
+	for (size_t off = 0; off < len; off += OC_COPY_TURN) {
+		size_t part = len - off < OC_COPY_TURN ? len - off : OC_COPY_TURN;
 
 		for (size_t d = 0; d < ndst; d++)
 			if (dst[d] != src)

@@ -14,6 +14,9 @@
  */
 void oc_copy_bytes(void *dst, const void *src, size_t len, bool stream);
 
+/* Bytes that are read once from memory, then from a second-level cache. */
+#define OC_COPY_TURN ((size_t)64 << 10)
+
 /*
  * The same to @ndst destinations, of which those that are @src itself are left
  * out. The source comes from memory once, however many there are: where memory

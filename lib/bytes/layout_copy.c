@@ -288,8 +288,24 @@ static void copy_runs(const struct row *to, const struct row *from, size_t len, 
 	}
 }
 
-/* Short runs that are alike on both sides, as many as follow each other; how many bytes. */
-static size_t copy_alike(struct cursor *to, struct cursor *from, size_t len)
+static bool pays_streamed(const struct cursor *to, const char *at, size_t len)
+{
+	if (len >= STREAM_PIECE)
+		return true;
+	return len >= STREAM_WHOLE && to->layout && !(((uintptr_t)at | len) % OC_STREAM_LINE);
+}
+
+static bool pays_as_row(const struct cursor *to, const struct row *there, const struct row *here)
+{
+	bool apart = here->stride != (int64_t)here->len;
+
+	return apart && oc_stream_has_row() && pays_streamed(to, there->at, there->len) &&
+	       (there->len >= STREAM_PIECE || !(there->stride % OC_STREAM_LINE));
+}
+
+/* Runs that are alike on both sides, as many as follow each other, if they are short, or streamed
+ * from where they lie apart; how many bytes. */
+static size_t copy_alike(struct cursor *to, struct cursor *from, size_t len, bool stream)
 {
 	size_t run = from->layout ? from->layout->piece[from->piece].len
 				  : to->layout->piece[to->piece].len;
@@ -298,10 +314,17 @@ static size_t copy_alike(struct cursor *to, struct cursor *from, size_t len)
 
 	if (len / run < n)
 		n = len / run;
-	if (run > ROW_RUN || n < ROW_FROM || there.len != run || here.len != run)
+	if (n < ROW_FROM || there.len != run || here.len != run)
 		return 0;
-	if (there.at != here.at || there.stride != here.stride)
-		copy_runs(&there, &here, run, n);
+	if (run <= ROW_RUN) {
+		if (there.at != here.at || there.stride != here.stride)
+			copy_runs(&there, &here, run, n);
+	} else if (stream && there.at != here.at && pays_as_row(to, &there, &here)) {
+		oc_stream_row((struct oc_stream_row){there.at, there.stride},
+			      (struct oc_stream_row){here.at, here.stride}, run, n);
+	} else {
+		return 0;
+	}
 	advance_runs(to, n, run);
 	advance_runs(from, n, run);
 	return n * run;
@@ -347,13 +370,6 @@ static void stream_piece(struct batch *batch, void *dst, const void *src, size_t
 		flush(batch);
 }
 
-static bool pays_streamed(const struct cursor *to, const char *at, size_t len)
-{
-	if (len >= STREAM_PIECE)
-		return true;
-	return len >= STREAM_WHOLE && to->layout && !(((uintptr_t)at | len) % OC_STREAM_LINE);
-}
-
 void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size_t len, bool stream)
 {
 	struct cursor to = begin(dst), from = begin(src);
@@ -363,7 +379,7 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 	bool streamed = false;
 
 	while (len) {
-		size_t part = to.layout || from.layout ? copy_alike(&to, &from, len) : 0;
+		size_t part = to.layout || from.layout ? copy_alike(&to, &from, len, stream) : 0;
 		const char *what;
 		char *at;
 

@@ -8,6 +8,7 @@
  * ones and the fence is nothing.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,19 @@ void oc_stream_bytes(void *dst, const void *src, size_t len);
 
 /* The same from each of @n places, OC_STREAM_LANES_MAX at most, to another, side by side. */
 void oc_stream_pieces(void *const *dst, const void *const *src, size_t n, size_t len);
+
+/* Runs that lie apart, each a stride from the one before. */
+struct oc_stream_row {
+	char *at;
+	ptrdiff_t stride;
+};
+
+/* Whether oc_stream_row() is how this machine copies them. Any thread. */
+bool oc_stream_has_row(void);
+
+/* Copies @n runs of @len bytes, a line at least, some side by side, each as oc_stream_bytes()
+ * would. The source is only read. */
+void oc_stream_row(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n);
 
 /* Copies whole lines. @dst on a line boundary, @src anywhere, no overlap. Not
  * fenced. Any thread. */

@@ -28,6 +28,17 @@ void oc_stream_beside(void *const *dst, const void *const *src, size_t n, size_t
 		oc_stream_lines(dst[i], src[i], lines);
 }
 
+bool oc_stream_has_row(void)
+{
+	return false;
+}
+
+void oc_stream_row(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		memcpy(dst.at + (ptrdiff_t)i * dst.stride, src.at + (ptrdiff_t)i * src.stride, len);
+}
+
 void oc_stream_fence(void)
 {
 }

@@ -130,6 +130,38 @@ static int move(struct oc_op *op, struct oc_ref dst, struct oc_ref src, size_t l
 	return move_whole(op, dst, src, len);
 }
 
+/* Whether some of it lies in pieces. */
+static bool has_pieces(const struct oc_op *op, const struct oc_step *step)
+{
+	bool any = oc_pieces_has(op, step->src.rank, step->src.slot);
+
+	for (uint32_t p = 0; p < op->group->size && !any; p++)
+		any = oc_pieces_has(op, p, step->dst.slot);
+	return any;
+}
+
+/* Pieces part by part: what the first takes from memory the others have from a cache. */
+static int move_to_all(struct oc_op *op, const struct oc_step *step)
+{
+	size_t left = step->len, most = has_pieces(op, step) ? OC_COPY_TURN : left;
+	struct oc_ref src = step->src, dst = step->dst;
+	int err = 0;
+
+	while (left && !err) {
+		size_t part = left < most ? left : most;
+
+		for (uint32_t p = 0; p < op->group->size && !err; p++) {
+			dst.rank = (uint16_t)p;
+			if (p != src.rank || src.slot != dst.slot)
+				err = move(op, dst, src, part);
+		}
+		src.off += part;
+		dst.off += part;
+		left -= part;
+	}
+	return err;
+}
+
 /* The same bytes to every rank, read once if all slots are memory here. */
 static int copy_all(struct oc_op *op, const struct oc_step *step)
 {
@@ -138,7 +170,6 @@ static int copy_all(struct oc_op *op, const struct oc_step *step)
 	struct oc_ref ref = step->dst;
 	void *dst[OC_MAX_RANKS];
 	bool memory = from;
-	int err = 0;
 
 	for (uint32_t p = 0; p < group->size; p++) {
 		ref.rank = (uint16_t)p;
@@ -153,14 +184,9 @@ static int copy_all(struct oc_op *op, const struct oc_step *step)
 		oc_copy_each(dst, group->size, from, step->len, op->stores.past);
 		oc_store_policy_add(&op->stores, since, step->len * group->size);
 	}
-	for (uint32_t p = 0; p < group->size && !err; p++) {
-		ref.rank = (uint16_t)p;
-		if (memory)
-			oc_op_count(op, ref.slot, p, step->len);
-		else if (p != step->src.rank || step->src.slot != ref.slot)
-			err = move(op, ref, step->src, step->len);
-	}
-	return err;
+	for (uint32_t p = 0; p < group->size && memory; p++)
+		oc_op_count(op, ref.slot, p, step->len);
+	return memory ? 0 : move_to_all(op, step);
 }
 
 bool oc_transfer_is_ready(struct oc_op *op, const struct oc_step *step)

@@ -2,6 +2,7 @@
 /*
  * oc_copy_bytes(), streamed and not, page after page and several side by side: every short length,
  * random long ones, at every misalignment of both sides. Nothing outside the destination changes.
+ * oc_stream_row() the same.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #define SHORT	 1200
 #define LONG	 300000
 #define LONG_RUN 600
+#define ROWS	 2000
 
 static uint32_t state = 1;
 
@@ -80,6 +82,43 @@ static int check_all(unsigned char *pool)
 	return failed;
 }
 
+/* Runs apart, or not, forwards or backwards; nothing between them changes. */
+static int check_row(unsigned char *pool)
+{
+	size_t n = 1 + below(40), len = OC_STREAM_LINE + below(600) + below(2) * below(9000);
+	size_t page = below(2) ? 4096 * (1 + len / 4096) : 0, back = below(4);
+	ptrdiff_t to = (ptrdiff_t)(page ? page : len + below(2) * below(300));
+	ptrdiff_t from = (ptrdiff_t)(len + below(2) * below(3000));
+	size_t to_bytes = (n - 1) * (size_t)to + len, from_bytes = (n - 1) * (size_t)from + len;
+	unsigned char *want = malloc(to_bytes), *dst = malloc(to_bytes), *src = malloc(from_bytes);
+	struct oc_stream_row d = {(char *)dst, to}, s = {(char *)src, from};
+	int failed;
+
+	if (!want || !dst || !src)
+		return 1;
+	for (size_t i = 0; i < from_bytes; i++)
+		src[i] = pool[i % LONG];
+	memset(want, 0x5a, to_bytes);
+	memset(dst, 0x5a, to_bytes);
+	if (back & 1)
+		d = (struct oc_stream_row){(char *)dst + to_bytes - len, -to};
+	if (back & 2)
+		s = (struct oc_stream_row){(char *)src + from_bytes - len, -from};
+	for (size_t i = 0; i < n; i++)
+		memcpy(want + (d.at - (char *)dst) + (ptrdiff_t)i * d.stride,
+		       s.at + (ptrdiff_t)i * s.stride, len);
+	oc_stream_row(d, s, len, n);
+	oc_stream_fence();
+	failed = memcmp(want, dst, to_bytes) != 0;
+	if (failed)
+		fprintf(stderr, "row: %zu runs of %zu bytes, strides %td and %td\n", n, len,
+			d.stride, s.stride);
+	free(want);
+	free(dst);
+	free(src);
+	return failed;
+}
+
 int main(void)
 {
 	static const unsigned int lanes[] = {1, 2, 3, OC_STREAM_LANES_MAX, 0};
@@ -95,6 +134,8 @@ int main(void)
 			printf("%u lanes: skipped, this machine has no such copy\n", lanes[i]);
 		else
 			failed |= check_all(pool);
+		for (int r = 0; r < ROWS && oc_stream_has_row(); r++)
+			failed |= check_row(pool);
 	}
 	free(pool);
 	return failed;

@@ -82,6 +82,10 @@ static void throw(struct sequence * it)
 		n = 1;
 		count = 1 + dice(9);
 		most = 6000;
+	} else if (!dice(16)) {
+		n = 1;
+		count = 4 + dice(30);
+		most = 1700;
 	} else if (!dice(8)) { /* and whole lines */
 		n = 1 + dice(3);
 		unit = OC_STREAM_LINE;
