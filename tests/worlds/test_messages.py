@@ -18,6 +18,7 @@ from runner import Runner
 
 PROCVM = Path(__file__).resolve().parent.parent / "procvm"
 CALLS = longform.rounds("ONECOPY_TEST_CALLS", 300, 5000)
+ALONE = 40
 KILLS = longform.rounds("ONECOPY_TEST_KILLS", 2, 50)
 
 
@@ -33,11 +34,13 @@ def by_pointer(figures: Path) -> int:
     return sum(report["messages"]["heap"]["bytes"] for report in record.read(figures))
 
 
-def run(runner: Runner, program: Path, *words: str, env: Mapping[str, str] | None = None) -> Finished:
+def run(
+    runner: Runner, program: Path, *words: str, env: Mapping[str, str] | None = None, preload: bool = True
+) -> Finished:
     """With two ranks. MPICH 5 leaves a file of its own in /dev/shm now and then, also by itself, and others do when
     they are killed: none is onecopy's, and no process stays."""
     before = shm_files()
-    job = runner.start_mpi(2, program, *words, env=env)
+    job = runner.start_mpi(2, program, *words, env=env, preload=preload)
     done = job.wait(60, leftovers=False)
     assert wait_until(lambda: not job.processes(), 10), done.stderr
     left = shm_files() - before - mapped_shm_files()
@@ -64,12 +67,17 @@ def test_same_as_the_system_call(runner: Runner, programs: Programs, figures: Pa
 
 @pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 def test_killed_among_messages(runner: Runner, programs: Programs) -> None:
-    """The job ends as it does without onecopy."""
+    """The job ends as it does without onecopy. (One time in six Debian 13's Hydra says that all was well.)"""
     binary = programs.build("messages", [str(PROCVM / "messages.c")], "-pthread")
+
+    def ends_well(seed: int) -> bool:
+        argv = (str(seed), "1000000", str(4 << 20), "killed", "two-sided")
+        return run(runner, binary, *argv, preload=False).returncode == 0
+
     for _ in range(KILLS):
         seed = random.randrange(1, 1 << 32)
         done = run(runner, binary, str(seed), "1000000", str(4 << 20), "killed", "two-sided")
-        assert done.returncode != 0, f"seed {seed}"
+        assert done.returncode != 0 or any(ends_well(seed) for _ in range(ALONE)), f"seed {seed}"
         assert "wrong data" not in done.stderr, f"seed {seed}\n{done.stderr}"
 
 
