@@ -304,8 +304,9 @@ static bool pays_as_row(const struct cursor *to, const struct row *there, const 
 }
 
 /* Runs that are alike on both sides, as many as follow each other, if they are short, or streamed
- * from where they lie apart; how many bytes. */
-static size_t copy_alike(struct cursor *to, struct cursor *from, size_t len, bool stream)
+ * from where they lie apart, and then *@streamed is set; how many bytes. */
+static size_t copy_alike(struct cursor *to, struct cursor *from, size_t len, bool stream,
+			 bool *streamed)
 {
 	size_t run = from->layout ? from->layout->piece[from->piece].len
 				  : to->layout->piece[to->piece].len;
@@ -322,6 +323,7 @@ static size_t copy_alike(struct cursor *to, struct cursor *from, size_t len, boo
 	} else if (stream && there.at != here.at && pays_as_row(to, &there, &here)) {
 		oc_stream_row((struct oc_stream_row){there.at, there.stride},
 			      (struct oc_stream_row){here.at, here.stride}, run, n);
+		*streamed = true;
 	} else {
 		return 0;
 	}
@@ -379,7 +381,9 @@ void oc_layout_copy(const struct oc_place *dst, const struct oc_place *src, size
 	bool streamed = false;
 
 	while (len) {
-		size_t part = to.layout || from.layout ? copy_alike(&to, &from, len, stream) : 0;
+		size_t part = to.layout || from.layout
+				      ? copy_alike(&to, &from, len, stream, &streamed)
+				      : 0;
 		const char *what;
 		char *at;
 

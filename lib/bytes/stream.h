@@ -57,7 +57,7 @@ struct oc_stream_row {
 bool oc_stream_has_row(void);
 
 /* Copies @n runs of @len bytes, a line at least, some side by side, each as oc_stream_bytes()
- * would. The source is only read. */
+ * would. The source is only read. Not fenced. */
 void oc_stream_row(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n);
 
 /* Copies whole lines. @dst on a line boundary, @src anywhere, no overlap. Not
