@@ -13,6 +13,7 @@
 #include "bytes/calc.h"
 #include "bytes/isa.h"
 #include "calc_ref.h"
+#include "fenced.h"
 #include "../../random.h"
 
 #define MAX_SRC	  9
@@ -199,6 +200,8 @@ static int test_fold(const struct oc_isa *isa, enum oc_calc_op op, enum oc_type 
 		dst[i] = call_dst(&call, i)->data;
 	oc_calc_fold(op, type, dst, call.ndst, src, call.nsrc, call.count, call.stream);
 	failed = call_check(&call);
+	if (!all_fenced())
+		failed = call_fail(&call, "not fenced", 0, 0);
 	call_deinit(&call);
 	return failed;
 }

@@ -12,6 +12,7 @@
 
 #include "bytes/copy.h"
 #include "bytes/stream.h"
+#include "fenced.h"
 
 #define GUARD	 64
 #define SHORT	 1200
@@ -44,6 +45,8 @@ static int check(unsigned char *pool, size_t len, size_t dst_off, size_t src_off
 	oc_copy_bytes(dst + start, src + src_off, len, stream);
 	if (memcmp(dst + start, src + src_off, len))
 		what = "wrong bytes";
+	if (!all_fenced())
+		what = "not fenced";
 	for (size_t i = 0; i < start; i++)
 		if (dst[i] != 0x5a)
 			what = "wrote before the destination";

@@ -7,6 +7,7 @@
 
 #include "bytes/layout_copy.h"
 #include "bytes/stream.h"
+#include "fenced.h"
 #include "../expect.h"
 
 #define RUNS   12u
@@ -174,6 +175,7 @@ static void check_copy(struct sequence *dst, const struct sequence *src)
 	oc_layout_copy(&(struct oc_place){dst->base, dst->layout, to},
 		       &(struct oc_place){src->base, src->layout, from}, len, dice(2));
 	EXPECT(!memcmp(want, dst->memory, size));
+	EXPECT(all_fenced());
 	free(want);
 }
 
@@ -195,6 +197,7 @@ static void check_packing(struct sequence *it)
 	EXPECT(!memcmp(before, it->memory, size));
 	oc_layout_copy(&pieces, &pieces, it->bytes, dice(2));
 	EXPECT(!memcmp(before, it->memory, size));
+	EXPECT(all_fenced());
 	free(packed);
 	free(before);
 }
@@ -235,7 +238,7 @@ int main(void)
 	check_column();
 	for (int again = 0; again < 20000; again++) {
 		/* Where the machine has but one lane, that stays. */
-		oc_stream_select_lanes(1 + dice(OC_STREAM_LANES_MAX));
+		oc_stream_select_lanes(dice(OC_STREAM_LANES_MAX + 1));
 		throw(&one);
 		throw(&other);
 		if (one.layout && other.layout) {
