@@ -27,11 +27,12 @@
 /* Bytes from which one piece is copied in lanes of its own. */
 #define OC_STREAM_IN_LANES (2 * OC_STREAM_LANE_LEAST * OC_STREAM_LINE)
 
-/* How many lanes suit this machine; 1: all is copied in its order. Any thread. */
+/* How many pieces are copied side by side on this machine; 1: one after the other. Any thread. */
 unsigned int oc_stream_lanes(void);
 
-/* For tests: so many from now on, 0 for what suits again. -EINVAL above OC_STREAM_LANES_MAX,
- * -ENOTSUP when this machine has no such copy. Not while another thread copies. */
+/* For tests: so many from now on, of one piece too, 0 for what suits again. -EINVAL above
+ * OC_STREAM_LANES_MAX, -ENOTSUP when this machine has no such copy. Not while another thread
+ * copies. */
 int oc_stream_select_lanes(unsigned int lanes);
 
 /* Bytes from @p to the next line boundary. */

@@ -2,7 +2,12 @@
 /*
  * x86-64. Line after line SSE2 is enough: off-cache on Zen 4, stores of 16 and of 32 bytes are
  * equal and those of 64 a little slower. Asking for the source 3 KiB ahead gains, 2.5 or 3.5 KiB
- * the same; copying several pages side by side loses.
+ * the same.
+ *
+ * Two places of one piece side by side, some pages apart, are faster still and ask for nothing: on
+ * Zen 4 where memory gives 10 GB/s, for pieces of 8 KiB to 4 MiB, they take 0.87 of the time
+ * together and 0.84 with one process at work. Three or four, which begin at one place of their
+ * pages, take 1.2 to 2.5 times as long.
  *
  * A store past the caches does not look its page up before it is its turn, and all that follow wait
  * meanwhile. So one line of the page after is asked for where a page begins, for the sake of its
@@ -43,7 +48,8 @@
 
 enum { PER_LINE = OC_STREAM_LINE / sizeof(__m128i), PER_PAIR = OC_STREAM_LINE / sizeof(__m256i) };
 
-static _Atomic unsigned int chosen; /* lanes; 0: not yet */
+static _Atomic unsigned int beside; /* lanes of pieces; 0: not yet */
+static _Atomic unsigned int within; /* lanes of one piece; 0: not yet */
 
 static inline void stream(__m128i *dst, const __m128i *src, size_t lines)
 {
@@ -98,19 +104,43 @@ static void copy_lines(__m128i *d, const __m128i *s, size_t lines)
 	}
 }
 
+/* @lines of each of @n places, line by line, in few instructions: the fewer, the more lines are
+ * waited for at once. @asks: for what is @ahead of each, too. */
+static inline __attribute__((target("avx"), always_inline)) void
+copy_apart(void *const *dst, const void *const *src, size_t n, size_t lines, bool asks,
+	   ptrdiff_t ahead)
+{
+	const char *s[OC_STREAM_LANES_MAX];
+	char *d[OC_STREAM_LANES_MAX];
+
+	/* Stores could be to the places' list, but not to this one: it stays in registers. */
+	for (size_t i = 0; i < n; i++) {
+		s[i] = src[i];
+		d[i] = dst[i];
+	}
+	for (size_t at = 0; at < lines * OC_STREAM_LINE; at += OC_STREAM_LINE) {
+#pragma GCC unroll 4
+		for (size_t i = 0; i < n; i++) {
+			__m256i a = _mm256_loadu_si256((const __m256i *)(s[i] + at));
+			__m256i b = _mm256_loadu_si256((const __m256i *)(s[i] + at) + 1);
+
+			if (asks)
+				_mm_prefetch(s[i] + at + ahead, _MM_HINT_T1);
+			_mm256_stream_si256((__m256i *)(d[i] + at), a);
+			_mm256_stream_si256((__m256i *)(d[i] + at) + 1, b);
+		}
+	}
+}
+
 __attribute__((target("avx"))) static void copy_beside(void *const *dst, const void *const *src,
 						       size_t n, size_t lines)
 {
-	for (size_t at = 0; at < lines * PER_PAIR; at += PER_PAIR) {
-		for (size_t i = 0; i < n; i++) {
-			const __m256i *s = (const __m256i *)src[i] + at;
-			__m256i *d = (__m256i *)dst[i] + at;
-			__m256i a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
-
-			_mm256_stream_si256(d, a);
-			_mm256_stream_si256(d + 1, b);
-		}
-	}
+	if (n == 2)
+		copy_apart(dst, src, 2, lines, false, 0);
+	else if (n == 3)
+		copy_apart(dst, src, 3, lines, false, 0);
+	else
+		copy_apart(dst, src, 4, lines, false, 0);
 }
 
 static bool has_avx(void)
@@ -119,16 +149,25 @@ static bool has_avx(void)
 	return __builtin_cpu_supports("avx");
 }
 
+static unsigned int suits(_Atomic unsigned int *lanes, unsigned int on_intel,
+			  unsigned int elsewhere)
+{
+	unsigned int n = atomic_load_explicit(lanes, memory_order_relaxed);
+
+	if (__builtin_expect(!n, 0)) {
+		/* Racing threads find the same. */
+		if (!has_avx())
+			n = 1;
+		else
+			n = __builtin_cpu_is("intel") ? on_intel : elsewhere;
+		atomic_store_explicit(lanes, n, memory_order_relaxed);
+	}
+	return n;
+}
+
 unsigned int oc_stream_lanes(void)
 {
-	unsigned int lanes = atomic_load_explicit(&chosen, memory_order_relaxed);
-
-	if (__builtin_expect(!lanes, 0)) {
-		/* Racing threads find the same. */
-		lanes = has_avx() && __builtin_cpu_is("intel") ? OC_STREAM_LANES_MAX : 1;
-		atomic_store_explicit(&chosen, lanes, memory_order_relaxed);
-	}
-	return lanes;
+	return suits(&beside, OC_STREAM_LANES_MAX, 1);
 }
 
 int oc_stream_select_lanes(unsigned int lanes)
@@ -137,7 +176,8 @@ int oc_stream_select_lanes(unsigned int lanes)
 		return -EINVAL;
 	if (lanes > 1 && !has_avx())
 		return -ENOTSUP;
-	atomic_store_explicit(&chosen, lanes, memory_order_relaxed);
+	atomic_store_explicit(&beside, lanes, memory_order_relaxed);
+	atomic_store_explicit(&within, lanes, memory_order_relaxed);
 	return 0;
 }
 
@@ -167,7 +207,7 @@ static size_t lane_of(size_t lines, size_t *lanes)
 
 void oc_stream_lines(void *dst, const void *src, size_t lines)
 {
-	size_t lanes = oc_stream_lanes(), lane;
+	size_t lanes = suits(&within, OC_STREAM_LANES_MAX, 2), lane;
 	const char *s = src;
 	char *d = dst;
 
@@ -192,67 +232,41 @@ bool oc_stream_has_row(void)
 	return oc_stream_lanes() == 1 && has_avx();
 }
 
-/* @lines of each of @n places, line by line, in few instructions. @ahead: how far behind what is
- * copied is asked for; 0: nothing. */
-static inline __attribute__((target("avx"), always_inline)) void
-copy_apart(char *const *dst, const char *const *src, size_t n, size_t lines, ptrdiff_t ahead)
-{
-	const char *s[ROW_LANES];
-	char *d[ROW_LANES];
-
-	/* Stores could be to the places' list, but not to this one: it stays in registers. */
-	for (size_t i = 0; i < n; i++) {
-		s[i] = src[i];
-		d[i] = dst[i];
-	}
-	for (size_t at = 0; at < lines * OC_STREAM_LINE; at += OC_STREAM_LINE) {
-#pragma GCC unroll 4
-		for (size_t i = 0; i < n; i++) {
-			__m256i a = _mm256_loadu_si256((const __m256i *)(s[i] + at));
-			__m256i b = _mm256_loadu_si256((const __m256i *)(s[i] + at) + 1);
-
-			_mm_prefetch(s[i] + at + ahead, _MM_HINT_T1);
-			_mm256_stream_si256((__m256i *)(d[i] + at), a);
-			_mm256_stream_si256((__m256i *)(d[i] + at) + 1, b);
-		}
-	}
-}
-
 /* The first @n runs: one, two or four. */
 __attribute__((target("avx"))) static void
 copy_runs(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n, ptrdiff_t ahead)
 {
-	const char *s[ROW_LANES];
-	char *d[ROW_LANES];
-	size_t lines = len / OC_STREAM_LINE, done;
+	const void *from[ROW_LANES];
+	void *to[ROW_LANES];
+	size_t head[ROW_LANES], lines = len / OC_STREAM_LINE, done;
 
 	/* All but a line of the longest is in the shortest. */
 	for (size_t i = 0; i < n; i++) {
-		size_t head, whole;
+		char *d = dst.at + (ptrdiff_t)i * dst.stride;
+		const char *s = src.at + (ptrdiff_t)i * src.stride;
+		size_t whole;
 
-		d[i] = dst.at + (ptrdiff_t)i * dst.stride;
-		s[i] = src.at + (ptrdiff_t)i * src.stride;
-		head = oc_stream_head(d[i]);
-		whole = (len - head) / OC_STREAM_LINE;
+		head[i] = oc_stream_head(d);
+		whole = (len - head[i]) / OC_STREAM_LINE;
 		if (whole < lines)
 			lines = whole;
-		if (head)
-			memcpy(d[i], s[i], head);
-		d[i] += head;
-		s[i] += head;
+		if (head[i])
+			memcpy(d, s, head[i]);
+		to[i] = d + head[i];
+		from[i] = s + head[i];
 	}
 	if (n == ROW_LANES)
-		copy_apart(d, s, ROW_LANES, lines, ahead);
+		copy_apart(to, from, ROW_LANES, lines, true, ahead);
 	else if (n == 2)
-		copy_apart(d, s, 2, lines, ahead);
+		copy_apart(to, from, 2, lines, true, ahead);
 	else
-		copy_lines((__m128i *)d[0], (const __m128i *)s[0], lines);
+		copy_lines(to[0], from[0], lines);
 	done = lines * OC_STREAM_LINE;
 	for (size_t i = 0; i < n; i++) {
-		size_t rest = (size_t)(dst.at + (ptrdiff_t)i * dst.stride + len - d[i]) - done;
+		size_t rest = len - head[i] - done;
 
 		if (rest)
-			oc_stream_bytes(d[i] + done, s[i] + done, rest);
+			oc_stream_bytes((char *)to[i] + done, (const char *)from[i] + done, rest);
 	}
 }
 
