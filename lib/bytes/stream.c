@@ -19,6 +19,23 @@ void oc_stream_bytes(void *dst, const void *src, size_t len)
 	memcpy(d + head + body, s + head + body, len - head - body);
 }
 
+void oc_stream_twice(void *dst, void *other, const void *src, size_t len)
+{
+	size_t head = oc_stream_head(dst), body, done;
+	char *d = dst, *e = other;
+	const char *s = src;
+
+	if (head > len)
+		head = len;
+	body = (len - head) & ~(size_t)(OC_STREAM_LINE - 1);
+	done = head + body;
+	memcpy(d, s, head);
+	memcpy(e, s, head);
+	oc_stream_lines_twice(d + head, e + head, s + head, body / OC_STREAM_LINE);
+	memcpy(d + done, s + done, len - done);
+	memcpy(e + done, s + done, len - done);
+}
+
 /* Whether all places are cut in the same way. */
 static bool agree(void *const *dst, size_t n)
 {

@@ -48,6 +48,13 @@ void oc_stream_bytes(void *dst, const void *src, size_t len);
 /* The same from each of @n places, OC_STREAM_LANES_MAX at most, to another, side by side. */
 void oc_stream_pieces(void *const *dst, const void *const *src, size_t n, size_t len);
 
+/* Whether this machine does well to write one source to two places at once. Any thread. */
+bool oc_stream_has_twice(void);
+
+/* As oc_stream_bytes() to each of two places that begin at the same place of a line
+ * (oc_stream_head()), the source read once. Only where oc_stream_has_twice(). Not fenced. */
+void oc_stream_twice(void *dst, void *other, const void *src, size_t len);
+
 /* Runs that lie apart, each a stride from the one before. */
 struct oc_stream_row {
 	char *at;
@@ -67,6 +74,9 @@ void oc_stream_lines(void *dst, const void *src, size_t lines);
 
 /* The same from each of @n places to another, side by side. */
 void oc_stream_beside(void *const *dst, const void *const *src, size_t n, size_t lines);
+
+/* The same to two places. Only where oc_stream_has_twice(). */
+void oc_stream_lines_twice(void *dst, void *other, const void *src, size_t lines);
 
 /* Orders this thread's streamed stores before all its later stores. */
 void oc_stream_fence(void);

@@ -28,6 +28,17 @@ void oc_stream_beside(void *const *dst, const void *const *src, size_t n, size_t
 		oc_stream_lines(dst[i], src[i], lines);
 }
 
+bool oc_stream_has_twice(void)
+{
+	return false;
+}
+
+void oc_stream_lines_twice(void *dst, void *other, const void *src, size_t lines)
+{
+	oc_stream_lines(dst, src, lines);
+	oc_stream_lines(other, src, lines);
+}
+
 bool oc_stream_has_row(void)
 {
 	return false;

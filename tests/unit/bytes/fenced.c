@@ -8,6 +8,8 @@ void __real_oc_stream_bytes(void *dst, const void *src, size_t len);
 void __wrap_oc_stream_bytes(void *dst, const void *src, size_t len);
 void __real_oc_stream_pieces(void *const *dst, const void *const *src, size_t n, size_t len);
 void __wrap_oc_stream_pieces(void *const *dst, const void *const *src, size_t n, size_t len);
+void __real_oc_stream_twice(void *dst, void *other, const void *src, size_t len);
+void __wrap_oc_stream_twice(void *dst, void *other, const void *src, size_t len);
 void __real_oc_stream_row(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n);
 void __wrap_oc_stream_row(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n);
 void __real_oc_stream_fence(void);
@@ -25,6 +27,12 @@ void __wrap_oc_stream_pieces(void *const *dst, const void *const *src, size_t n,
 {
 	open = true;
 	__real_oc_stream_pieces(dst, src, n, len);
+}
+
+void __wrap_oc_stream_twice(void *dst, void *other, const void *src, size_t len)
+{
+	open = true;
+	__real_oc_stream_twice(dst, other, src, len);
 }
 
 void __wrap_oc_stream_row(struct oc_stream_row dst, struct oc_stream_row src, size_t len, size_t n)

@@ -2,7 +2,7 @@
 /*
  * oc_copy_bytes(), streamed and not, page after page and several side by side: every short length,
  * random long ones, at every misalignment of both sides. Nothing outside the destination changes.
- * oc_stream_row() the same.
+ * oc_copy_each() and oc_stream_row() the same.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +19,8 @@
 #define LONG	 300000
 #define LONG_RUN 600
 #define ROWS	 2000
+#define EACH	 1000
+#define MOST_DST 5
 
 static uint32_t state = 1;
 
@@ -85,6 +87,41 @@ static int check_all(unsigned char *pool)
 	return failed;
 }
 
+/* To none or several places, of which one may be the source. */
+static int check_each(const unsigned char *pool)
+{
+	size_t ndst = below(MOST_DST + 1), same = below(2) ? below(MOST_DST) : MOST_DST;
+	size_t len = below(3) ? below(SHORT) : below(LONG), at[MOST_DST], together = below(3);
+	unsigned char *block[MOST_DST], *src = malloc(len + !len);
+	void *dst[MOST_DST];
+	bool failed = !src;
+
+	if (failed)
+		return 1;
+	memcpy(src, pool, len);
+	for (size_t d = 0; d < ndst; d++) {
+		/* Lines begin at one place of most. */
+		at[d] = together ? GUARD : below(GUARD);
+		if (posix_memalign((void **)&block[d], GUARD, at[d] + len + 1))
+			return 1;
+		memset(block[d], 0x5a, at[d] + len + 1);
+		dst[d] = d == same ? src : block[d] + at[d];
+	}
+	oc_copy_each(dst, ndst, src, len, below(4));
+	failed = !all_fenced() || memcmp(src, pool, len);
+	for (size_t d = 0; d < ndst; d++) {
+		failed |= memcmp(dst[d], src, len) != 0;
+		for (size_t i = 0; i < at[d]; i++)
+			failed |= block[d][i] != 0x5a;
+		failed |= block[d][at[d] + len] != 0x5a;
+		free(block[d]);
+	}
+	if (failed)
+		fprintf(stderr, "each: %zu bytes to %zu places\n", len, ndst);
+	free(src);
+	return failed;
+}
+
 /* Runs apart, or not, forwards or backwards; nothing between them changes. */
 static int check_row(unsigned char *pool)
 {
@@ -137,6 +174,8 @@ int main(void)
 			printf("%u lanes: skipped, this machine has no such copy\n", lanes[i]);
 		else
 			failed |= check_all(pool);
+		for (int e = 0; e < EACH; e++)
+			failed |= check_each(pool);
 		for (int r = 0; r < ROWS && oc_stream_has_row(); r++)
 			failed |= check_row(pool);
 	}
