@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What these stores work in, and the alignment they ask for. A power of two. */
 #define OC_STREAM_LINE 64
 
@@ -22,13 +26,17 @@
  * A lane is a page at least, of what their prefetchers take for one, whatever the system's are: two
  * in one page would be one to them. */
 #define OC_STREAM_LANES_MAX  4
-#define OC_STREAM_LANE_LEAST ((size_t)64) /* lines: 4 KiB */
+#define OC_STREAM_LANE_LEAST ((size_t)64)   /* lines: 4 KiB */
+#define OC_STREAM_LANE_MOST  ((size_t)1024) /* of a longer piece the next lanes are behind these */
 
 /* Bytes from which one piece is copied in lanes of its own. */
 #define OC_STREAM_IN_LANES (2 * OC_STREAM_LANE_LEAST * OC_STREAM_LINE)
 
 /* How many pieces are copied side by side on this machine; 1: one after the other. Any thread. */
 unsigned int oc_stream_lanes(void);
+
+/* How many places of one long piece; 1: it is copied in its order. Any thread. */
+unsigned int oc_stream_lanes_within(void);
 
 /* For tests: so many from now on, of one piece too, 0 for what suits again. -EINVAL above
  * OC_STREAM_LANES_MAX, -ENOTSUP when this machine has no such copy. Not while another thread
@@ -80,5 +88,9 @@ void oc_stream_lines_twice(void *dst, void *other, const void *src, size_t lines
 
 /* Orders this thread's streamed stores before all its later stores. */
 void oc_stream_fence(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,11 @@ unsigned int oc_stream_lanes(void)
 	return 1;
 }
 
+unsigned int oc_stream_lanes_within(void)
+{
+	return 1;
+}
+
 int oc_stream_select_lanes(unsigned int lanes)
 {
 	if (lanes > OC_STREAM_LANES_MAX)
