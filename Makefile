@@ -88,7 +88,7 @@ check: ready $(VENV)/.installed-check
 
 ## format   brings every file into the form that check wants
 format: $(VENV)/.installed-check
-	@$(VENV)/bin/clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
+	@$(VENV)/bin/clang-format -i $$(git ls-files '*.c' '*.h' '*.cc' '*.hh')
 	@$(VENV)/bin/ruff check --quiet --fix
 	@$(VENV)/bin/ruff format
 

@@ -90,12 +90,12 @@ def c_format() -> list[str]:
     name = tool("clang-format")
     return together(
         lambda path: [f"{relative(path)}: `make format` changes it"] * bool(run(name, "--dry-run", "-Werror", path)[0]),
-        files(".c", ".h", ".cc"),
+        files(".c", ".h", ".cc", ".hh"),
     )
 
 
 def c_length() -> list[str]:
-    counted = ((path, len(path.read_text().splitlines())) for path in files(".c", ".h", ".cc"))
+    counted = ((path, len(path.read_text().splitlines())) for path in files(".c", ".h", ".cc", ".hh"))
     return [f"{relative(path)}: {count} lines, more than {LINES}" for path, count in counted if count > LINES]
 
 
@@ -224,7 +224,7 @@ def rooms() -> list[str]:
     """Who may use whom: the table of docs/design.md."""
     if not (BUILD / "compile_commands.json").exists():
         raise NotRunError(f"no build in {BUILD}")
-    return layers.check(ROOT, BUILD, files(".c", ".h", ".cc", ".py"))
+    return layers.check(ROOT, BUILD, files(".c", ".h", ".cc", ".hh", ".py"))
 
 
 def table_of_calls() -> list[str]:
