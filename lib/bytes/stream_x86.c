@@ -244,12 +244,9 @@ bool oc_stream_has_twice(void)
 	return is_sparing();
 }
 
-__attribute__((target("avx"))) void oc_stream_lines_twice(void *dst, void *other, const void *src,
-							  size_t lines)
+__attribute__((target("avx"))) static void copy_twice(__m256i *d, __m256i *e, const __m256i *s,
+						      size_t lines)
 {
-	__m256i *d = dst, *e = other;
-	const __m256i *s = src;
-
 	for (; lines; lines--) {
 		__m256i a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
 
@@ -263,6 +260,11 @@ __attribute__((target("avx"))) void oc_stream_lines_twice(void *dst, void *other
 		e += PER_PAIR;
 		s += PER_PAIR;
 	}
+}
+
+void oc_stream_lines_twice(void *dst, void *other, const void *src, size_t lines)
+{
+	copy_twice(dst, other, src, lines);
 }
 
 bool oc_stream_has_row(void)
